@@ -29,8 +29,8 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: .venv/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(EVERYTHING) $(ARGS)
 
-# What that leaves: the tests marked slow, the values of oracles computed once more, and what
-# depends on how XLA rounds once more, compiled as users compile (AS_USERS in tests/conftest.py).
+# What that leaves: the tests marked slow, the values of oracles whose functions have changed, and
+# what depends on how XLA rounds once more, compiled as users compile (AS_USERS in tests/conftest.py).
 test-rest: EVERYTHING = -m "slow or not slow" --rest --oracles=check
 test-rest: test
 

@@ -51,8 +51,12 @@ class Measured(NamedTuple):
     trace: float | None
 
 
-def measured(function: Callable[..., Any], args: Any, timed: bool = False) -> Measured:
-    """Of a function at arguments whose arrays may be types alone; with the time if asked for."""
+def measured(
+    function: Callable[..., Any], args: Any, timed: bool = False, by_xla: bool = True
+) -> Measured:
+    """Of a function at arguments whose arrays may be types alone; with the time, and with what XLA
+    makes of it, if asked for.
+    """
     arrays, static = eqx.partition(args, _is_array)
     leaves, structure = jax.tree.flatten(arrays)
 
@@ -62,16 +66,17 @@ def measured(function: Callable[..., Any], args: Any, timed: bool = False) -> Me
 
     traced = jax.jit(run).trace(leaves)
     lowered = traced.lower()
-    compiled = lowered.compile()
-    written, made = lowered.cost_analysis() or {}, compiled.cost_analysis() or {}
-    memory: Any = compiled.memory_analysis()
+    compiled = lowered.compile() if by_xla else None
+    written = lowered.cost_analysis() or {}
+    made = compiled.cost_analysis() or {} if compiled else {}
+    memory: Any = compiled.memory_analysis() if compiled else None
     return Measured(
         dict(collections.Counter(_primitives(traced.jaxpr.jaxpr)).most_common()),
         written.get("flops", 0.0),
         written.get("bytes accessed", 0.0),
         made.get("flops", 0.0),
         made.get("bytes accessed", 0.0),
-        memory.temp_size_in_bytes,
+        memory.temp_size_in_bytes if compiled else 0,
         round(_seconds(run, leaves) / _seconds(*_unit()), 2) if timed else None,
     )
 
@@ -163,7 +168,8 @@ def main(words: list[str] | None = None) -> int:
     for name, make in PROGRAMS.items():
         if options.where not in name:
             continue
-        numbers = measured(*make(), timed=options.write)._asdict()
+        compared = same or options.write
+        numbers = measured(*make(), timed=options.write, by_xla=compared)._asdict()
         before, found[name] = record["programs"].get(name), numbers
         if options.write:
             print(f"{name}: {sum(numbers['equations'].values())} equations", flush=True)

@@ -13,6 +13,33 @@ from collections.abc import Callable, Hashable
 
 import jaxtyping
 
+FIRST, EVERY = 10, 20
+"""How many calls of a function are checked at the beginning of a test, and one in how many then."""
+
+
+class Turns:
+    """Counts how often the same lines have been asked for in a test, and tells whose turn it is."""
+
+    def __init__(self) -> None:
+        self._count: dict[int, int] = {}
+
+    def __call__(self, lines: types.CodeType) -> bool:
+        number = self._count[id(lines)] = self._count.get(id(lines), 0) + 1
+        return number <= FIRST or number % EVERY == 0
+
+    def clear(self) -> None:
+        self._count.clear()
+
+
+MADE, CALLED = Turns(), Turns()
+"""Functions that are defined within others, and calls."""
+
+
+def begin() -> None:
+    """A test begins: the next calls of all functions are their first ones."""
+    MADE.clear()
+    CALLED.clear()
+
 
 def when_on(jaxtyped: Callable) -> Callable:
     """`jaxtyping.jaxtyped` as the import hook uses it, its checks made when they are on."""
@@ -25,8 +52,9 @@ def when_on(jaxtyped: Callable) -> Callable:
         def decorated(function: Callable) -> Callable:
             if not isinstance(function, types.FunctionType):
                 return checked(function)
-            if jaxtyping.config.jaxtyping_disable and "<locals>" in function.__qualname__:
-                return function
+            if "<locals>" in function.__qualname__:
+                if jaxtyping.config.jaxtyping_disable or not MADE(function.__code__):
+                    return function
             return _checked_when_on(function, checked, checks)
 
         return decorated
@@ -42,7 +70,7 @@ def _checked_when_on(
     @functools.wraps(function)
     def called(*args, **kwargs):
         __tracebackhide__ = True
-        if jaxtyping.config.jaxtyping_disable:
+        if jaxtyping.config.jaxtyping_disable or not CALLED(function.__code__):
             return function(*args, **kwargs)
         check = checks.get(key)
         if check is None:

@@ -70,6 +70,7 @@ LONGEST = (
     *("project/test_benchmarks.py", "operators/test_exact.py", "precision/test_types.py"),
     *("taylor/test_primitives.py", "train/test_kill.py", "train/test_solve.py"),
     *("train/test_mesh.py", "train/test_processes.py", "taylor/test_replacing.py"),
+    *("project/test_snapshot.py", "train/test_squares.py", "test_streams.py"),
 )
 """Files that begin first, so that no process is left alone with one of them."""
 
@@ -77,8 +78,8 @@ LONGEST = (
 AS_USERS = {"losses", "precision"}
 """Directories of tests that `--rest` runs with programs as users compile them, as it does those
 beside kept oracles anywhere. `make test` runs them, too, with programs that are compiled quickly,
-unless it is told that the rest follows (`--rest-follows`). In both jaxtyping and beartype check the
-types of all calls in the library. Those whose arithmetic others show have the mark `once`.
+unless it is told that the rest follows (`--rest-follows`). In both jaxtyping and beartype check
+types (`tests/checking.py`). Those whose arithmetic others show have the mark `once`.
 """
 
 
@@ -147,9 +148,10 @@ _least = _resident()
 
 @pytest.fixture(autouse=True)
 def types(request):
-    """Types are checked, but in what takes long."""
+    """Types are checked, but in what takes long; a test begins."""
     checked = not request.node.get_closest_marker("slow")
     jaxtyping.config.update("jaxtyping_disable", not checked)
+    checking.begin()
 
 
 @pytest.fixture

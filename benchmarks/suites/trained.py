@@ -38,6 +38,7 @@ class Problems(AbstractTrained):
 
 _FIELDS = {
     "flow, steady Navier-Stokes": "kovasznay",
+    "a shock, Burgers' equation": "burgers",
     "solitons that cross, order four": "kp-2d",
     "quantum, a ground state": "schroedinger",
     "finance, a hundred assets": "black-scholes-barenblatt",

@@ -8,7 +8,7 @@ import io
 import os
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn, final
 
 import equinox as eqx
@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 from . import __version__, pde, train
 from .kinds import as_word, from_word
 from .nearest import nearest
-from .parallel.mesh import make, parsed
+from .parallel.mesh import SIZES, make
 from .parallel.processes import connect, failure, is_first, leave
 from .paths import found_at, is_path
 from .pde.own import imported
@@ -27,7 +27,7 @@ from .train import solving
 from .train.loggers import TRACKERS
 from .train.model import Keys, build_problem
 from .train.runs import find_runs, save_plot, table, written
-from .train.settings import name_of, recommended_by, stated
+from .train.settings import meanings, name_of, recommended_by, stated
 
 _FAILED, _BAD_INPUT, _INTERRUPTED, _BROKEN_PIPE = 1, 2, 130, 141
 
@@ -69,8 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
-    except _Unprinted as error:
-        return error.code if error.quiet else _complain(error, error.code)
+    except _Ended as end:
+        return _complain(end, end.code)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -133,11 +133,12 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 
 def _add_setting(parser: argparse.ArgumentParser, name: str) -> None:
     """Adds a setting to the parsed options only if it is given, since its value may be None."""
+    kind, meaning = stated()[name], meanings()[name]
     parser.add_argument(
         f"--{name.replace('_', '-')}",
         type=from_word,
-        metavar=stated()[name]["kind"].metavar,
-        help=stated()[name]["help"],
+        metavar=kind.metavar,
+        help=f"{meaning} ({', '.join(kind.choices)})" if kind.choices else meaning,
         default=argparse.SUPPRESS,
     )
 
@@ -145,7 +146,8 @@ def _add_setting(parser: argparse.ArgumentParser, name: str) -> None:
 def _add_devices(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--mesh",
-        metavar="data=N,model=M",
+        type=from_word,
+        metavar=SIZES.metavar,
         help="divide the points over N devices, the input dimension over M",
     )
     group.add_argument(
@@ -161,19 +163,6 @@ def _add_devices(group: argparse._ArgumentGroup) -> None:
 def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.description = "Medians and ranges over the seeds of each configuration."
     parser.set_defaults(run=_report)
-    _add_directories(parser)
-
-
-def _add_plot(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Losses and errors against steps, in one picture; also of running runs."
-    parser.set_defaults(run=_plot)
-    _add_directories(parser)
-    out = pathlib.Path("curves.png")
-    parser.add_argument("--out", type=pathlib.Path, default=out, help=f"picture (default: {out})")
-    parser.add_argument("--overwrite", action="store_true", help="replace the picture")
-
-
-def _add_directories(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directories",
         metavar="DIR",
@@ -181,6 +170,15 @@ def _add_directories(parser: argparse.ArgumentParser) -> None:
         type=pathlib.Path,
         help="an --out of `diffop solve`, or a directory of such",
     )
+
+
+def _add_plot(parser: argparse.ArgumentParser) -> None:
+    _add_report(parser)  # of the same directories
+    parser.description = "Losses and errors against steps, in one picture; also of running runs."
+    parser.set_defaults(run=_plot)
+    out = pathlib.Path("curves.png")
+    parser.add_argument("--out", type=pathlib.Path, default=out, help=f"picture (default: {out})")
+    parser.add_argument("--overwrite", action="store_true", help="replace the picture")
 
 
 def _list(_: argparse.Namespace) -> int:
@@ -191,11 +189,9 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def _recommend(options: argparse.Namespace) -> int:
-    try:
+    with _ending(_BAD_INPUT, ValueError, OSError):
         settings = _settings(options)
         eqx.filter_eval_shape(build_problem, settings, Keys.of(settings).problem)
-    except (ValueError, OSError) as error:
-        return _complain(error, _BAD_INPUT)
     names = [field.name for field in dataclasses.fields(pde.Recommended)]
     lines = [f"--{name.replace('_', '-')} {as_word(getattr(settings, name))}" for name in names]
     _print("\n".join(lines))
@@ -222,28 +218,18 @@ def _solve(options: argparse.Namespace) -> int:
 
 def _solved(options: argparse.Namespace) -> int:
     how = {name: getattr(options, name) for name in ("resume", "checkpoint_every", "log")}
-    try:
+    bad_input = _ending(_BAD_INPUT, ValueError, OSError, MemoryError)
+    with _ending(_FAILED, train.MissingExtraError), bad_input:
         settings = _settings(options)
         how["mesh"] = _mesh(options)
         train.check(settings, options.out, options.overwrite, **how)
-    except (ValueError, OSError, MemoryError) as error:
-        if failure(error):
-            raise
-        return _complain(error, _BAD_INPUT)
-    except train.MissingExtraError as error:
-        return _complain(error, _FAILED)
+    failed = (train.NonFiniteLossError, train.CheckpointMismatchError, MemoryError, OSError)
     try:
-        report = solving.run(settings, options.out, **how)
-    except (
-        train.NonFiniteLossError,
-        train.CheckpointMismatchError,
-        MemoryError,
-        OSError,
-    ) as error:
-        return _complain(error, _FAILED)
+        with _ending(_FAILED, *failed):
+            report = solving.run(settings, options.out, **how)
     except train.Interrupted as error:
         if is_first():
-            print(f"diffop: {error}", file=sys.stderr)
+            _say(str(error))
         return 128 + error.signal
     if is_first():
         results = f"results: {options.out}/{', '.join(written(options.out))}"
@@ -252,23 +238,17 @@ def _solved(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    try:
+    with _ending(_BAD_INPUT, ValueError, OSError):
         runs, broken = find_runs(options.directories)
         text = table(runs)
-    except (ValueError, OSError) as error:
-        return _complain(error, _BAD_INPUT)
     _print(text)
     return _left_out(broken)
 
 
 def _plot(options: argparse.Namespace) -> int:
-    try:
+    with _ending(_FAILED, train.MissingExtraError), _ending(_BAD_INPUT, ValueError, OSError):
         runs, broken = find_runs(options.directories)
         save_plot(runs, options.out, options.overwrite)
-    except (ValueError, OSError) as error:
-        return _complain(error, _BAD_INPUT)
-    except train.MissingExtraError as error:
-        return _complain(error, _FAILED)
     _print(f"picture: {options.out}")
     return _left_out(broken)
 
@@ -295,18 +275,21 @@ def _mesh(options: argparse.Namespace) -> Mesh | None:
     """The requested mesh, after this process is connected with the others."""
     words = ("coordinator", "processes", "process")
     others = {name: getattr(options, name) for name in words}
-    sizes = None if options.mesh is None else parsed(options.mesh)
-    if options.distributed and sizes is None:
+    if options.mesh is not None:
+        SIZES.check("mesh", options.mesh)
+    if options.distributed and options.mesh is None:
         raise ValueError("distributed expects --mesh; say for instance --mesh data=4,model=2.")
     if not options.distributed and any(value is not None for value in others.values()):
         raise ValueError("coordinator, processes and process are for --distributed; say so.")
     if options.distributed:
         connect(**others)
-    return None if sizes is None else make(sizes)
+    return None if options.mesh is None else make(options.mesh)
 
 
-def _complain(error: Exception | str, code: int) -> int:
-    _say(f"error: {error}")
+def _complain(reason: Exception | str, code: int) -> int:
+    """Prints why a command fails, unless there is nothing to say, and returns its exit code."""
+    if str(reason):
+        _say(f"error: {reason}")
     return code
 
 
@@ -317,34 +300,47 @@ def _say(text: str) -> None:
 
 
 @final
-class _Unprinted(Exception):
-    """The output could not be written: its reader has gone, or there is no room.
+class _Ended(Exception):
+    """A command cannot go on, for a reason that may be empty, and has an exit code."""
 
-    **Arguments:**
+    def __init__(self, reason: str, code: int):
+        super().__init__(reason)
+        self.code = code
 
-    - `error`: the system's error.
-    - `otherwise`: where else to find what was to be printed, if anywhere.
+
+@contextlib.contextmanager
+def _ending(code: int, *kinds: type[Exception]) -> Iterator[None]:
+    """A context in which errors of some kinds end the command with an exit code, but for those of
+    another process or a device.
     """
-
-    def __init__(self, error: OSError, otherwise: str = ""):
-        more = f"; {otherwise}" if otherwise else ""
-        super().__init__(f"the output could not be written: {error}{more}.")
-        gone = isinstance(error, BrokenPipeError)
-        self.code = _BROKEN_PIPE if gone else _FAILED
-        self.quiet = gone and not otherwise  # as usual with `head`
+    try:
+        yield
+    except kinds as error:
+        if failure(error):
+            raise
+        raise _Ended(str(error) or type(error).__name__, code) from error
 
 
 def _print(text: str, otherwise: str = "") -> None:
-    """Writes to the output, at once.
+    """Writes to the output, at once; `otherwise` says where else to find the text.
 
-    **Raises:** `_Unprinted` if that fails.
+    **Raises:** `_Ended` if that fails.
     """
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "it is closed")
         print(text, flush=True)
     except OSError as error:
-        raise _Unprinted(error, otherwise) from None
+        raise _unprinted(error, otherwise) from None
+
+
+def _unprinted(error: OSError, otherwise: str = "") -> _Ended:
+    """The end after an output could not be written: its reader has gone, or there is no room."""
+    code = _BROKEN_PIPE if isinstance(error, BrokenPipeError) else _FAILED
+    if code == _BROKEN_PIPE and not otherwise:
+        return _Ended("", code)  # as usual with `head`
+    more = f"; {otherwise}" if otherwise else ""
+    return _Ended(f"the output could not be written: {error}{more}.", code)
 
 
 def process() -> NoReturn:
@@ -365,12 +361,12 @@ def process() -> NoReturn:
         code = _complain("interrupted; `solve` with --resume goes on with its run.", _INTERRUPTED)
         _flush()
         os._exit(code)
-    if (error := _flush()) is not None and code == 0:
-        code = error.code if error.quiet else _complain(error, error.code)
+    if (end := _flush()) is not None and code == 0:
+        code = _complain(end, end.code)
     sys.exit(code)
 
 
-def _flush() -> _Unprinted | None:
+def _flush() -> _Ended | None:
     """Writes the streams' remaining output, or drops it if they are closed, since the interpreter
     would try again at exit. Returns what is wrong with the output.
     """
@@ -380,7 +376,7 @@ def _flush() -> _Unprinted | None:
             stream.flush()
         except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            wrong = _Unprinted(error) if stream is sys.stdout else wrong
+            wrong = _unprinted(error) if stream is sys.stdout else wrong
     return wrong
 
 

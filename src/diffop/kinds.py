@@ -25,24 +25,31 @@ class Kind(NamedTuple):
     - `holds`: whether a value is allowed.
     - `metavar`: the placeholder of a value in the help of the command line; the setting's name if
         it is None.
-    - `choices`: the allowed words, of which an error names the nearest.
-
-    Called with a setting's help it returns the `metadata` of the dataclass's field.
+    - `choices`: the allowed words, which the help lists, and of which an error names the nearest.
+    - `bound`: another kind, to which values belong too, with its own error message.
     """
 
     expected: str
     holds: Callable[[Any], bool]
     metavar: str | None = None
     choices: Collection[str] = ()
-
-    def __call__(self, text: str) -> dict[str, Any]:
-        return {"kind": self, "help": text}
+    bound: "Kind | None" = None
 
     def check(self, name: str, value: object) -> None:
         """**Raises:** `ValueError` naming the setting, what it expects and what it got."""
         if not self.holds(plain(value)):
             option, near = name.replace("_", "-"), nearest(value, self.choices)
             raise ValueError(f"{option} must be {self.expected}{near}, got {value!r}.")
+        if self.bound is not None:
+            self.bound.check(name, value)
+
+    def or_word(self, word: str | None) -> "Kind":
+        """These values, and a word or None."""
+        return self._replace(
+            expected=f"{self.expected}, or {as_word(word)}",
+            holds=lambda value: value == word or self.holds(value),
+            metavar=f"{self.metavar or 'NUMBER'}|{as_word(word)}",
+        )
 
 
 def only(value: Any, why: str) -> Kind:
@@ -50,11 +57,10 @@ def only(value: Any, why: str) -> Kind:
     return Kind(f"{as_word(value)} {why}", (value,).__contains__)
 
 
-def one_of(choices: Collection[str], metavar: str | None = None) -> Kind:
+def one_of(choices: Collection[str], metavar: str = "NAME") -> Kind:
     """One of some words."""
     known = tuple(choices)
-    shown = metavar or f"{{{','.join(known)}}}"
-    return Kind(f"one of {', '.join(known)}", known.__contains__, shown, known)
+    return Kind(f"one of {', '.join(known)}", known.__contains__, metavar, known)
 
 
 def from_word(text: str) -> Any:
@@ -90,17 +96,6 @@ def as_word(value: Any) -> str:
     return NONE if value is None else str(value)
 
 
-def check_size(name: str, value: int | None) -> None:
-    """Checks a count, which is a size or an index of arrays, or the seed, of which random keys use
-    the last 32 bits.
-
-    **Raises:** `ValueError` naming the setting, what it expects and what it got.
-    """
-    bits, why = (32, ", as random keys tell no others apart") if name == "seed" else (31, "")
-    expected = f"below 2**{bits} = {2**bits}{why}"
-    Kind(expected, lambda value: value is None or value < 2**bits).check(name, value)
-
-
 def _is_integer(value: Any, least: int = 1) -> bool:
     return type(value) is int and value >= least
 
@@ -127,30 +122,20 @@ def _are_weights(value: Any) -> bool:
     return value is None or (several and all(map(_is_not_negative, numbers)))
 
 
-COUNT = Kind("an integer of at least 1", _is_integer)
-COUNT_OR_NONE = Kind(
-    f"{COUNT.expected}, or {NONE}",
-    lambda value: value is None or _is_integer(value),
-    f"NUMBER|{NONE}",
-)
-NATURAL = Kind("a non-negative integer", lambda value: _is_integer(value, 0))
+def _below(bits: int, why: str = "") -> Kind:
+    return Kind(f"below 2**{bits} = {2**bits}{why}", lambda value: value is None or value < 2**bits)
+
+
+_SIZE = _below(31)  # a size or an index of arrays
+COUNT = Kind("an integer of at least 1", _is_integer, bound=_SIZE)
+COUNT_OR_NONE = COUNT.or_word(None)
+NATURAL = Kind("a non-negative integer", lambda value: _is_integer(value, 0), bound=_SIZE)
+SEED = NATURAL._replace(bound=_below(32, ", as random keys tell no others apart"))
 POSITIVE = Kind("a finite positive number", _is_positive)
 NOT_NEGATIVE = Kind("a finite non-negative number", _is_not_negative)
-SCALE = Kind(
-    f"a finite positive number, or {SOURCE}",
-    lambda value: value == SOURCE or _is_positive(value),
-    f"NUMBER|{SOURCE}",
-)
-ANCHOR = Kind(
-    f"a finite number, {SOURCE} or {NONE}",
-    lambda value: value is None or value == SOURCE or _is_number(value),
-    f"NUMBER|{SOURCE}|{NONE}",
-)
-NUMBER_OR_NONE = Kind(
-    f"a finite number or {NONE}",
-    lambda value: value is None or _is_number(value),
-    f"NUMBER|{NONE}",
-)
+SCALE = POSITIVE.or_word(SOURCE)
+NUMBER_OR_NONE = Kind("a finite number", _is_number).or_word(None)
+ANCHOR = Kind("a finite number", _is_number).or_word(SOURCE).or_word(None)
 FOR_CONDITIONS = Kind(
     "a finite positive number, or a list with one for each condition",
     _are_positive,

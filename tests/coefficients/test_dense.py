@@ -7,7 +7,7 @@ import pytest
 
 from diffop import taylor
 from diffop.coefficients.block import coordinates
-from diffop.coefficients.blocks import collected, dense, entries_at, some
+from diffop.coefficients.blocks import at_directions, collected, dense, entries_at
 
 from .blocks import definition, flag, random_blocks, random_entries
 
@@ -39,7 +39,7 @@ def test_some_directions(cases):
     rng = np.random.default_rng(0)
     wanted = [rng.integers(0, c.shape[0], 3).astype(np.int32) for c in cases]
     several = lambda cases, wanted: [
-        dense(some(c, each), jnp.float64) for c, each in zip(cases, wanted, strict=True)
+        dense(at_directions(c, each), jnp.float64) for c, each in zip(cases, wanted, strict=True)
     ]
     found = jax.jit(several)(cases, wanted)
     for c, each, array in zip(cases, wanted, found, strict=True):

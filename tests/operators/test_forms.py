@@ -399,7 +399,8 @@ def test_a_scalar_field_written_out_by_the_user():
     x = jnp.asarray(X)
     composed = do.Divergence() @ do.Gradient(scalar)
     close(at_point(composed), expected_values()["scalar"])
-    assert composed.jets(x).total == do.DivergenceForm(scalar).jets(x).total == D + 1
+    forms = composed, do.DivergenceForm(scalar)
+    assert [form.jets(x).coefficients for form in forms] == [D + 1, D + 1]  # ∇a·∇ is read for free
     partly = do.Divergence(dims=(0, 2)) @ do.Gradient(scalar, dims=(0, 2))
     close(at_point(partly), jax.jit(divergence_form(scalar, u, dims=(0, 2)))(x))
 

@@ -239,7 +239,7 @@ def test_help_says_where_to_see_what_problems_recommend(capsys):
         main(["solve", "--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert "What is not given is as `diffop recommend PROBLEM --dim DIM` shows it." in text
-    assert "roots, shifted; or, to compare with, a baseline: sdgd-loop, sdgd, forward" in text
+    assert "roots, shifted, sdgd-loop, sdgd, forward" in text
 
 
 def test_solving_with_a_baseline(tmp_path):

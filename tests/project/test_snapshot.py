@@ -68,6 +68,6 @@ def test_what_is_printed(flops, code, line, tmp_path, monkeypatch, capsys):
     snapshot.RECORD.write_text(json.dumps(record), "utf-8")
     monkeypatch.setattr(snapshot, "PROGRAMS", {"p": tuple})
     now = snapshot.Measured(**numbers(flops=flops), trace=None)
-    monkeypatch.setattr(snapshot, "measured", lambda timed: now)
+    monkeypatch.setattr(snapshot, "measured", lambda timed, by_xla: now)
     assert snapshot.main([]) == code
     assert line in capsys.readouterr().out.splitlines()

@@ -36,6 +36,7 @@ ARROWS = {
     "equations": {"terms", "estimators", "operators"},
     "baselines": {"schemes", "jets", "probes", "terms", "estimators"},
     "parallel": set(),
+    "storage": {"parallel"},
     "losses": {"terms", "estimators", "operators", "equations", "parallel"},
     "methods": {"kernels", "taylor", "equations", "losses"},
     "nn": {"terms", "estimators", "equations", "losses"},
@@ -50,6 +51,7 @@ ARROWS = {
         "operators",
         "equations",
         "parallel",
+        "storage",
         "losses",
         "methods",
         "nn",
@@ -85,7 +87,8 @@ def test_files_have_plain_names():
 # What takes long to import, and is used by few: imported where it is needed.
 RARE = ("folx", "jax.experimental.sparse", "matplotlib", "orbax", "scipy")
 LATER = (
-    *("baselines", "compat", "equations", "losses", "methods", "nn", "parallel", "pde", "train"),
+    *("baselines", "compat", "equations", "losses", "methods", "nn", "parallel", "pde", "storage"),
+    "train",
 )
 
 

@@ -44,3 +44,24 @@ def test_each_thread_calls_its_own_function():
     within = threading.Barrier(2, timeout=60)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         assert list(pool.map(times, [1, 2])) == [1, 2]
+
+
+def test_some_of_many_calls_are_checked():
+    """The first ones of a test, and one in so many then; the next test begins anew."""
+    checked = []
+
+    def jaxtyped(function: Callable, typechecker: None) -> Callable:
+        def call(number: int) -> int:
+            checked.append(number)
+            return function(number)
+
+        return call
+
+    on = checking.when_on(jaxtyped)(typechecker=None)(lambda number: number)
+    first, every = checking.FIRST, checking.EVERY
+    assert [on(number) for number in range(1, 3 * every)] == list(range(1, 3 * every))
+    assert checked == [*range(1, first + 1), every, 2 * every]
+    checking.begin()
+    checked.clear()
+    on(0)
+    assert checked == [0]

@@ -301,7 +301,7 @@ def test_how_many_products(order):
     assert products(jnp.sin, order) == by_powers(order)
 
 
-def test_how_many_are_settled():
+def test_how_many_are_masked():
     """One for each lower order that comes in or comes back, not one for each product: in the pass
     forwards, again in reverse mode, and what comes back.
     """

@@ -14,8 +14,9 @@ import optax
 import pytest
 
 import diffop as do
-from diffop.train import checkpoints, disk
-from diffop.train.identity import digest_with_code
+from diffop.storage import disk
+from diffop.storage.identity import digest_with_code
+from diffop.train import checkpoints
 
 START, KEY = jnp.zeros(2), jax.random.key(0)
 TARGET = 3.0
@@ -144,7 +145,7 @@ def test_another_process_gives_the_same_words():
     """Whatever order it has sets and addresses in."""
     program = (
         "import jax, optax; import diffop as do; from tests.train import test_another_fit as t; "
-        "from diffop.train.identity import digest_with_code as d; "
+        "from diffop.storage.identity import digest_with_code as d; "
         "print(d(t.loss), d(t.to(3.0)), d(optax.adam(1e-3)), d(t.KEY), "
         "d(do.methods.GaussNewton()), d(optax.contrib.muon(1e-3)), "
         "d(do.losses.ResidualLoss(do.pde.WaveEquation(2), 5, 1, 'exact')), "

@@ -13,7 +13,8 @@ import optax
 import pytest
 
 import diffop as do
-from diffop.train import checkpoints, disk, stored
+from diffop.storage import disk, stored
+from diffop.train import checkpoints
 
 KEY = jax.random.key(0)
 MODEL = {"a": jnp.zeros(3), "b": jnp.ones((2, 4), jnp.bfloat16)}
@@ -170,7 +171,7 @@ def test_when_one_is_due(tmp_path, monkeypatch):
     def slow(*_):
         now[0] += 10.0
 
-    monkeypatch.setattr(disk, "write", slow)
+    monkeypatch.setattr(stored, "write", slow)
     by_time.save(state(1))  # took ten seconds, so the next is due 200 seconds later
     times = [132.0, 270.0, 272.0]
     assert [now.__setitem__(0, time) or by_time.due(10) for time in times] == [False, False, True]

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train import disk, runs
+from diffop.storage import disk
+from diffop.train import runs
 from diffop.train.loggers import METRICS, MetricsFile
 
 

@@ -12,7 +12,8 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train import solving, stored, strict_json
+from diffop.storage import stored, strict_json
+from diffop.train import solving
 from diffop.train.loggers import read_metrics
 from diffop.train.pictures import Curve, save_curves
 

@@ -37,7 +37,7 @@ class AtPoints:
         def missed(model, datum):
             return datum[0] @ model - datum[1]
 
-        return {"data": do.losses.Pointwise(missed, self.points)}
+        return {"data": (do.losses.Pointwise(missed, self.points),)}
 
 
 def solved(x, y):

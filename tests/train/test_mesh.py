@@ -15,7 +15,8 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.parallel.mesh import make, parsed
+from diffop.kinds import from_word
+from diffop.parallel.mesh import SIZES as MESHES, make
 from diffop.train import solving
 
 from . import eight_devices
@@ -123,29 +124,29 @@ def test_a_mesh_with_other_axes():
         do.train.shard(jnp.ones(2), jax.make_mesh((1,), ("points",)))
 
 
-def test_words():
-    assert parsed("data=4,model=2") == {"data": 4, "model": 2}
-    assert parsed("model=8") == {"model": 8}
+@pytest.mark.parametrize("words", ["data=4,model=2", "model=8"])
+def test_words(words):
+    MESHES.check("mesh", from_word(words))
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "got"),
     [
-        (
-            "points=4",
-            "mesh must name each of data and model at most once, got 'points' in 'points=4'",
-        ),
-        ("data=2,data=2", "mesh must name each of data and model at most once, got 'data' in"),
-        ("", "mesh must name each of data and model at most once, got '' in ''"),
-        ("data", "mesh must give each axis an integer of at least 1, got 'data'; say for instance"),
-        ("data=0", "mesh must give each axis an integer of at least 1, got 'data=0'; say for"),
-        ("data=4,model=two", "mesh must give each axis an integer of at least 1, got 'model=two';"),
+        ("points=4", "{'points': 4}"),
+        ("data=2,data=2", "'data=2,data=2'"),
+        ("", "''"),
+        ("data", "'data'"),
+        ("data=0", "{'data': 0}"),
+        ("data=1.5", "{'data': 1.5}"),
+        ("data=4,model=two", "'data=4,model=two'"),
     ],
 )
-def test_words_that_make_no_sense(words, message):
-    with pytest.raises(ValueError) as error:
-        parsed(words)
-    assert message in str(error.value)
+def test_words_that_make_no_sense(words, got, tmp_path, capsys):
+    assert main([*SOLVE, "--mesh", words, "--out", str(tmp_path / "run")]) == 2
+    assert capsys.readouterr().err == (
+        "diffop: error: mesh must be data=N, model=M or data=N,model=M, with integers of at least "
+        f"1, got {got}.\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.train.checkpoints import Saved
 from diffop.train.evaluate import Errors
 from diffop.train.iteration import State
 from diffop.train.progress import Progress
@@ -28,7 +29,8 @@ def test_errors_take_at_most_a_tenth_of_the_time(seconds, least, most, monkeypat
     monkeypatch.setattr(points, "errors", errors)
     monkeypatch.setattr(time, "monotonic", lambda: now)
     steps = 850
-    noted = Progress(steps, [], points=points)
+    start = Saved(State(0, None, None, np.ones(0), 0.0, 0.0), {})
+    noted = Progress(steps, [], start, points=points)
 
     def states():
         nonlocal now
@@ -36,7 +38,7 @@ def test_errors_take_at_most_a_tenth_of_the_time(seconds, least, most, monkeypat
             now += 1.0
             yield State(step, None, None, np.ones(step), 0.0, 0.0)
 
-    assert noted.through(states(), State(0, None, None, np.ones(0), 0.0, 0.0), None).step == steps
+    assert noted.through(states(), None).step == steps
     assert least <= len(noted.errors) <= most
     assert noted.errors[0][0] == 1 and noted.errors[-1][0] == steps
     # one may begin just before there is no more time for it

@@ -19,9 +19,10 @@ import pytest
 import diffop as do
 from diffop.__main__ import main
 from diffop.parallel.processes import Stop
+from diffop.storage import disk
+from diffop.storage.disk import write_digests
 from diffop.streams import VERSION
-from diffop.train import checkpoints, disk, progress as report, runs, solving
-from diffop.train.disk import write_digests
+from diffop.train import checkpoints, progress as report, runs, solving
 from diffop.train.loggers import Metric, MetricsFile, read_metrics
 from diffop.train.model import Keys
 

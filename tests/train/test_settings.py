@@ -14,7 +14,7 @@ from diffop.__main__ import _add_solve, main
 from diffop.kinds import as_word, from_word
 from diffop.train import checking, solving
 from diffop.train.memory import memory_bytes, peak_memory_mb
-from diffop.train.settings import stated
+from diffop.train.settings import meanings, stated
 
 from ..problems import FIXED
 from .own import Ball
@@ -358,7 +358,7 @@ def test_output_scale(value):
 def test_anchor(value):
     for anchor in (None, "source", 0.0, -3):
         assert do.train.Settings(NAME, anchor=anchor).anchor == anchor
-    with pytest.raises(ValueError, match="^anchor must be a finite number, source or none, got"):
+    with pytest.raises(ValueError, match="^anchor must be a finite number, or source, or none,"):
         do.train.Settings(NAME, anchor=value)
 
 
@@ -366,7 +366,7 @@ def test_anchor(value):
 def test_curvature(value):
     for curvature in (None, 0.0, -3):
         assert do.train.Settings(NAME, curvature=curvature).curvature == curvature
-    with pytest.raises(ValueError, match="^curvature must be a finite number or none, got"):
+    with pytest.raises(ValueError, match="^curvature must be a finite number, or none, got"):
         do.train.Settings(NAME, curvature=value)
 
 
@@ -435,14 +435,18 @@ def test_every_setting_is_documented():
     _add_solve(parser)
     for action in parser._actions:
         helps[action.dest] = action.help
-    for name, field in stated().items():
-        assert field["help"] and helps[name] == field["help"]
+    for name, kind in stated().items():
+        assert meanings()[name] in helps[name]
+        assert all(word in helps[name] for word in kind.choices)
+    assert helps["n"] == (
+        "how many draws of jets are made of each homogeneous part of an operator at each step"
+    )
+    assert helps["schedule"].endswith(" (linear, cosine, exponential, constant)")
 
 
 @pytest.mark.parametrize("name", stated())
 def test_defaults_are_what_they_are_expected_to_be(name):
-    kind = stated()[name]["kind"]
-    kind.check(name, 0 if name == "seed" else getattr(do.pde.Recommended(), name))
+    stated()[name].check(name, 0 if name == "seed" else getattr(do.pde.Recommended(), name))
 
 
 @pytest.mark.parametrize(

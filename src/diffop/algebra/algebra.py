@@ -127,7 +127,7 @@ class Algebra:
     @classmethod
     def curve(cls, order: int) -> "Algebra":
         """The orders 1 … K of one parameter."""
-        return _curve(order)
+        return _of(tuple((k,) for k in range(1, order + 1)))
 
     @classmethod
     def closure(cls, maximal: Iterable[Exponents]) -> "Algebra":
@@ -150,7 +150,9 @@ class Algebra:
 
     @functools.cached_property
     def degree(self) -> int:
-        """The largest number of nonconstant factors of a nonzero product."""
+        """The largest number of nonconstant factors of a nonzero product: K for a curve, whatever
+        the grading.
+        """
         return max(self.depths, default=0)
 
     @functools.cached_property
@@ -196,7 +198,8 @@ class Algebra:
         """The products of $[b] δ^j = Σ number · δ_i [b_k] δ^{j−1}$, as few as possible.
 
         The square is symmetric. Higher powers use a derivation: by $D δ^j = j δ^{j−1} D δ$ only the
-        $δ_i$ with a nonzero rate contribute. If all do, the plain product has smaller numbers.
+        $δ_i$ with a nonzero rate contribute. If all do, the plain product has smaller numbers. An
+        element of depth less than j − 1 is in no product of j − 1 factors.
         """
         return _powers(self, place, power)
 
@@ -269,11 +272,6 @@ def _of(
 ) -> Algebra:
     """An algebra, checked once and then cached."""
     return Algebra(monomials, relations, grading)
-
-
-@functools.cache
-def _curve(order: int) -> Algebra:
-    return _of(tuple((k,) for k in range(1, order + 1)))
 
 
 @functools.cache

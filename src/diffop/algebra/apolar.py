@@ -193,6 +193,7 @@ def amplification(algebra: Algebra, polynomials: Iterable[Polynomial]) -> float:
     """
     size, plain = [0.0] * len(algebra), [0.0] * len(algebra)
     for monomial, terms in algebra.sums.items():
+        # how many products of two nonconstant monomials are this one
         pairs = math.prod(exponent + 1 for exponent in monomial) - 2
         for place, number in terms:
             size[place] += abs(number)

@@ -13,9 +13,12 @@ from .span import Span, Vector
 
 
 def gradings(polynomials: Iterable[Iterable[Exponents]], parameters: int) -> list[Exponents]:
-    """Positive integers for the parameters for which large parts of polynomials are homogeneous.
-    The first are ones. The others come from giving each monomial, the highest first, the degree of
-    an earlier one, as far as all earlier equations allow.
+    """Positive integers for the parameters for which large parts of polynomials are homogeneous:
+    one grading, or two.
+
+    The last one is all ones. The other gives each monomial, the highest first, the degree of an
+    earlier one, as far as the equations for monomials before it allow; monomials for which they do
+    not are `apart`.
     """
     equations: list[Vector] = []
     ones = found = (1,) * parameters
@@ -38,8 +41,9 @@ def _difference(first: Exponents, other: Exponents) -> Vector:
 
 
 def _positive(equations: Sequence[Vector], parameters: int) -> Exponents | None:
-    """Positive integers that solve equations, with all free parameters equal, if they exist.
-    Parameters of low degree in the monomials depend on the others, not the others on them.
+    """Positive integers w with Σ_i a_i w_i = 0 for each equation a, with all free parameters equal,
+    if they exist. Parameters of low degree in the monomials depend on the others, not the others on
+    them: their columns come first into the span, and columns within it belong to free parameters.
     """
     columns = {
         i: {number: equation[i] for number, equation in enumerate(equations) if i in equation}

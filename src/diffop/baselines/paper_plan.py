@@ -11,7 +11,6 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from ..schemes.cost import cost
 from ..schemes.expansion import Alpha, alpha_text, bell, word_of
 from ..schemes.scheme import Jet, Readout, Scheme
 
@@ -62,7 +61,7 @@ def paper(wanted: tuple[Alpha, ...]) -> Scheme:
         raise ValueError(
             f"no curve with several tangents up to order {HIGHEST} has all of "
             f"{', '.join(map(alpha_text, wanted))} without contaminants that no simple curve "
-            'can correct; use plan="nested" or leave the choice to the planner.'
+            'can correct; use plan="nested" or leave `plan` out.'
         )
     return scheme
 
@@ -73,8 +72,12 @@ def _with(jets: dict[Jet, int], alpha: Alpha, tried: int) -> dict[Jet, int] | No
         return jets
     extended = [_extended(jets, alpha, each) for each in _patterns(alpha)[:tried]]
     schemes = [(each, _scheme(each, [alpha])) for each in extended if each is not None]
-    possible = [(cost(scheme).score, each) for each, scheme in schemes if scheme is not None]
+    possible = [(_cost(scheme), each) for each, scheme in schemes if scheme is not None]
     return min(possible, key=lambda pair: pair[0])[1] if possible else None
+
+
+def _cost(scheme: Scheme) -> tuple[int, Fraction]:
+    return sum(map(len, scheme.jets.values())), scheme.amplification
 
 
 def _scheme(jets: Mapping[Jet, int], wanted: Sequence[Alpha]) -> Scheme | None:

@@ -14,10 +14,12 @@ from ..devices import zeros_for
 from ..record import record, static
 from ..source import Source
 from .block import Block, coordinates
+from .coordinate import NOWHERE, Coordinate, along, at
+from .equations import solve
 from .index import Range, Traced
-from .joint import Joint, Sum, Unstructured
 from .operands import Operand, laid, sliced
 from .relations import Relation, unchanged
+from .tied_product import TiedProduct, Unstructured
 
 _PARTS = 64
 """A sum of more blocks than this becomes an array."""
@@ -86,8 +88,8 @@ def _added(left: Block, right: Block) -> Block:
 
 Weights: TypeAlias = Any
 """How the directions of two coefficients meet: None for each direction separately, a number for a
-sum with that weight, an array `(n,)` for a weighted sum, `(m, n)` for m of them; `Matrix` if every
-direction meets every other.
+sum with that weight, an array `(n,)` for a weighted sum, `(m, n)` for m of them; `PairWeights` if
+every direction meets every other.
 """
 
 
@@ -100,7 +102,7 @@ def uniform(weights: Any) -> float | None:
 
 
 @final
-class Matrix:
+class PairWeights:
     """Numbers `(n, n)` or `(m, n, n)`, one for each pair of directions."""
 
     def __init__(self, entries: Any) -> None:
@@ -143,7 +145,7 @@ def applied(
 
 def _lead(weights: Weights) -> tuple[int, ...]:
     """The axes of the sums that weights describe."""
-    if isinstance(weights, Matrix):
+    if isinstance(weights, PairWeights):
         return jnp.shape(weights.entries)[:-2]
     return jnp.shape(weights)[:-1]
 
@@ -159,33 +161,36 @@ def _part(
     how: dict[str, Any],
 ) -> Block | None:
     """The relation of one block of each coefficient."""
-    joint, blocks = Joint(), iter(pair)
-    found = [[] if c is None else joint.block(next(blocks)) for c in coefficients]
+    product, blocks = TiedProduct(), iter(pair)
+    found = [[] if c is None else product.add_block(next(blocks)) for c in coefficients]
     directions, places = [each[0] for each in found if each], [each[1:] for each in found]
-    output = relation.tie(joint, places, arrays)
-    joint.outputs = [_direction(joint, directions, weights, summed), *output]
-    return joint.result(dtype, **how)
+    output = relation.tie(product, places, arrays)
+    product.outputs = [_direction(product, directions, weights, summed), *output]
+    solve(product)
+    return product.result(dtype, **how)
 
 
-def _direction(joint: Joint, directions: list[Sum], weights: Weights, summed: bool) -> Sum:
+def _direction(
+    product: TiedProduct, directions: list[Coordinate], weights: Weights, summed: bool
+) -> Coordinate:
     """The coordinate of the result's direction, from directions that meet."""
-    if isinstance(weights, Matrix):
+    if isinstance(weights, PairWeights):
         entries, met = weights.entries, directions
     else:
         for other in directions[1:]:
-            joint.equate(directions[0], other)
+            product.equate(directions[0], other)
         if not summed:
             return directions[0]
         if np.ndim(weights) == 0:
-            joint.number *= float(weights)
-            return Sum(0, {})
+            product.number *= float(weights)
+            return NOWHERE
         entries, met = weights, directions[:1]
     if math.prod(_lead(weights)) == 1:
-        joint.array(jnp.reshape(entries, jnp.shape(entries)[-len(met) :]), met)
-        return Sum(0, {})
+        product.add_array(jnp.reshape(entries, jnp.shape(entries)[-len(met) :]), met)
+        return NOWHERE
     entries = jnp.reshape(entries, (-1, *jnp.shape(entries)[-len(met) :]))
-    row = Sum(0, {joint.axis(entries.shape[0]): Range()})
-    joint.array(entries, [row, *met])
+    row = along(product.new_axis(entries.shape[0]))
+    product.add_array(entries, [row, *met])
     return row
 
 
@@ -199,17 +204,18 @@ def moves_several(c: Blocks) -> bool:
     return alone or len(c.parts) > 1
 
 
-def some(c: Blocks, numbers: Any) -> Blocks:
-    """Some directions, by numbers that are known only at run time."""
+def at_directions(c: Blocks, numbers: Any) -> Blocks:
+    """The coefficient along some of its directions, by numbers known only at run time."""
     name = Source()
 
     def part(block: Block) -> Block | None:
-        joint = Joint()
-        direction, *places = joint.block(block)
-        new = joint.axis(numbers.size)
-        joint.equate(direction, Sum(0, {new: Traced(numbers, name, 0, c.shape[0] - 1)}))
-        joint.outputs = [Sum(0, {new: Range()}), *places]
-        return joint.result(None)
+        product = TiedProduct()
+        direction, *places = product.add_block(block)
+        new = product.new_axis(numbers.size)
+        product.equate(direction, at(new, Traced(numbers, name, 0, c.shape[0] - 1)))
+        product.outputs = [along(new), *places]
+        solve(product)
+        return product.result(None)
 
     return collected(list(map(part, c.parts)), (numbers.size, *c.shape[1:]))
 
@@ -238,8 +244,8 @@ def _cut(block: Block, c: int, axes: list[int], size: int) -> tuple[Range, int] 
     """The places along an axis of an array, if they are evenly spaced and within its size."""
     if not axes:
         return Range(block.origin[c]), 1
-    (axis,), count = (block.axes[a] for a in axes[:1]), block.axes[axes[0]].size
-    index = axis.adds[c]
+    axis = block.axes[axes[0]]
+    index, count = axis.adds[c], axis.size
     if len(axes) > 1 or not isinstance(index, Range) or (index.step == 0 and count > 1):
         return None
     index = Range(index.start + block.origin[c], index.step or 1)

@@ -139,7 +139,9 @@ def laid(operand: Operand, names: Sequence[int]) -> Any:
 
 
 def contracted(operands: Sequence[Operand], kept: Collection[int], **how: Any) -> Operand:
-    """The product of operands, summed over all axes except the kept ones."""
+    """The product of operands, summed over all axes except the kept ones: the smallest first, each
+    axis summed as soon as no other operand has it.
+    """
     left = sorted(operands, key=lambda each: math.prod(jnp.shape(each.array)))
     while len(left) > 1:
         first, second, *left = left
@@ -160,6 +162,9 @@ def _sum(operand: Operand, wanted: set[int]) -> Operand:
 
 
 def _product(left: Operand, right: Operand, wanted: set[int], how: dict[str, Any]) -> Operand:
+    """The product of two operands, summed over axes that both have and nothing else needs: entry by
+    entry if there are none, or if all axes are shared, and as one `dot_general` otherwise.
+    """
     shared = [n for n in left.names if n in right.names]
     batch = [n for n in shared if n in wanted]
     inner = [n for n in shared if n not in wanted]

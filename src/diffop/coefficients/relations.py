@@ -1,5 +1,5 @@
 """Relations between the places of operands and of an output: multilinear maps whose arrays consist
-of zeros and ones, described by sums of indices.
+of zeros and ones, described by coordinates.
 """
 
 from collections.abc import Sequence
@@ -7,100 +7,88 @@ from typing import Any, NamedTuple, final
 
 import jax.numpy as jnp
 
-from .index import Index, Range
-from .joint import Joint, Sum
+from .coordinate import NOWHERE, Coordinate, along, stepped, variables
+from .tied_product import TiedProduct
 
 
 @final
 class Relation(NamedTuple):
-    """out[o(k)] = Σ_k Π_i operand_i[a_i(k)] over all places k of variables with some `sizes` that
-    satisfy the `equations`, times a `sign`. Places where the array of `keep` is false are left out;
-    `keep` has a sum for each axis of that array.
+    """out[o(k)] += sign · Π_i operand_i[a_i(k)], for all places k of variables with some `sizes`
+    that satisfy the `equations`.
 
-    `operands` and `output` are a sum of the variables for each axis; `shape` is the output's.
+    `operands` and `output` have a coordinate for each axis, whose names are the numbers of the
+    variables; `shape` is the output's. `keep` is an array with a coordinate for each of its axes:
+    places where it is false are left out.
     """
 
     sizes: tuple[int, ...]
-    operands: tuple[tuple[Sum, ...], ...]
-    output: tuple[Sum, ...]
+    operands: tuple[tuple[Coordinate, ...], ...]
+    output: tuple[Coordinate, ...]
     shape: tuple[int, ...]
-    equations: tuple[tuple[Sum, Sum], ...] = ()
-    keep: tuple[Any, tuple[Sum, ...]] | None = None
+    equations: tuple[tuple[Coordinate, Coordinate], ...] = ()
+    keep: tuple[Any, tuple[Coordinate, ...]] | None = None
     sign: int = 1
 
     def tie(
-        self, joint: Joint, coordinates: Sequence[Sequence[Sum]], arrays: Sequence[Any]
-    ) -> list[Sum]:
+        self,
+        product: TiedProduct,
+        coordinates: Sequence[Sequence[Coordinate]],
+        arrays: Sequence[Any],
+    ) -> list[Coordinate]:
         """The coordinates of the output, for operands that are blocks, given by their coordinates,
         or arrays.
         """
-        names = [joint.axis(size) for size in self.sizes]
+        names = [product.new_axis(size) for size in self.sizes]
 
-        def named(total: Sum) -> Sum:
-            return Sum(total.const, {names[n]: index for n, index in total.terms.items()})
+        def named(total: Coordinate) -> Coordinate:
+            return Coordinate(total.const, {names[n]: index for n, index in total.terms.items()})
 
         for places, own, array in zip(self.operands, coordinates, arrays, strict=True):
             if array is not None:
-                joint.array(array, [named(place) for place in places[: jnp.ndim(array)]])
+                product.add_array(array, [named(place) for place in places[: jnp.ndim(array)]])
                 continue
             for place, coordinate in zip(places, own, strict=True):
-                joint.equate(coordinate, named(place))
+                product.equate(coordinate, named(place))
         for left, right in self.equations:
-            joint.equate(named(left), named(right))
+            product.equate(named(left), named(right))
         output = [named(place) for place in self.output]
         if self.keep is not None:
-            joint.mask(self.keep[0], [named(place) for place in self.keep[1]])
-        joint.number *= self.sign
+            product.add_mask(self.keep[0], [named(place) for place in self.keep[1]])
+        product.number *= self.sign
         return output
-
-
-def along(variable: int, step: int = 1, start: int = 0) -> Sum:
-    """A variable times a step, plus a start."""
-    return Sum(start, {variable: Range(0, step)})
-
-
-def at(variable: int, index: Index) -> Sum:
-    """An index of a variable."""
-    return Sum(0, {variable: index})
-
-
-NOWHERE = Sum(0, {})
-"""The coordinate along an axis of size one."""
 
 
 def unchanged(shape: tuple[int, ...], keep: Any = None) -> Relation:
     """The relation that maps each entry to its own place."""
-    variables = tuple(along(v) for v in range(len(shape)))
-    where = None if keep is None else (keep, variables if jnp.ndim(keep) else ())
-    return Relation(shape, (variables,), variables, shape, keep=where)
+    each = variables(len(shape))
+    where = None if keep is None else (keep, each if jnp.ndim(keep) else ())
+    return Relation(shape, (each,), each, shape, keep=where)
 
 
 def entrywise(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Relation:
     """Operands broadcast to a shape, along axes of size one and from scalars."""
 
-    def places(own: tuple[int, ...]) -> tuple[Sum, ...]:
+    def places(own: tuple[int, ...]) -> tuple[Coordinate, ...]:
         first = len(shape) - len(own)
         return tuple(
             along(first + v) if size == shape[first + v] else NOWHERE for v, size in enumerate(own)
         )
 
-    output = tuple(along(v) for v in range(len(shape)))
+    output = variables(len(shape))
     return Relation(shape, tuple(map(places, operands)), output, shape)
 
 
 def outer(left: tuple[int, ...], right: tuple[int, ...]) -> Relation:
     """Each entry of one operand times each entry of the other."""
-    sizes = (*left, *right)
-    output = tuple(along(v) for v in range(len(sizes)))
-    return Relation(sizes, (output[: len(left)], output[len(left) :]), output, sizes)
+    return dot((((), ()), ((), ())), left, right)
 
 
 def dot(dimension_numbers: Any, left: tuple[int, ...], right: tuple[int, ...]) -> Relation:
     """A `dot_general`."""
     (contract, batch), shapes = dimension_numbers, (left, right)
     sizes: list[int] = []
-    places: list[dict[int, Sum]] = [{}, {}]
-    output: list[Sum] = []
+    places: list[dict[int, Coordinate]] = [{}, {}]
+    output: list[Coordinate] = []
     for axes, stays in ((batch, True), (contract, False)):
         for pair in zip(*axes, strict=True):
             variable = along(len(sizes))
@@ -131,12 +119,9 @@ def convolution(
     batch, channels = left[lhs[0]] // batches, right[rhs[1]]
     # group of features, group of the batch, output feature, batch, channel of the group
     sizes = [groups, batches, features, batch, channels]
-    output_feature = Sum(0, {0: Range(0, batches * features), 1: Range(0, features), 2: Range()})
-    operands: list[dict[int, Sum]] = [
-        {
-            lhs[0]: Sum(0, {1: Range(0, batch), 3: Range()}),
-            lhs[1]: Sum(0, {0: Range(0, channels), 4: Range()}),
-        },
+    output_feature = stepped(0, {0: batches * features, 1: features, 2: 1})
+    operands: list[dict[int, Coordinate]] = [
+        {lhs[0]: stepped(0, {1: batch, 3: 1}), lhs[1]: stepped(0, {0: channels, 4: 1})},
         {rhs[0]: output_feature, rhs[1]: along(4)},
     ]
     output, equations = {out[0]: along(3), out[1]: output_feature}, []
@@ -145,8 +130,7 @@ def convolution(
         sizes += [left[lhs[2 + axis]], right[rhs[2 + axis]], shape[out[2 + axis]]]
         low, stride = int(params["padding"][axis][0]), int(params["window_strides"][axis])
         spread, between = int(params["lhs_dilation"][axis]), int(params["rhs_dilation"][axis])
-        reached: dict[int, Index] = {o: Range(0, stride), k: Range(0, between)}
-        equations.append((along(i, spread), Sum(-low, reached)))
+        equations.append((along(i, spread), stepped(-low, {o: stride, k: between})))
         operands[0][lhs[2 + axis]], operands[1][rhs[2 + axis]] = along(i), along(k)
         output[out[2 + axis]] = along(o)
     ordered = (tuple(each[a] for a in range(len(each))) for each in (*operands, output))
@@ -161,15 +145,14 @@ def reshape(before: tuple[int, ...], after: tuple[int, ...]) -> Relation:
     sizes = (*before, *after)
     count = len(before)
 
-    def flat(shape: tuple[int, ...], first: int) -> Sum:
-        terms: dict[int, Index] = {}
-        step = 1
+    def flat(shape: tuple[int, ...], first: int) -> Coordinate:
+        steps, step = {}, 1
         for v in reversed(range(len(shape))):
-            terms[first + v] = Range(0, step)
+            steps[first + v] = step
             step *= shape[v]
-        return Sum(0, terms)
+        return stepped(0, steps)
 
     equation = (flat(before, 0), flat(after, count))
-    operand = tuple(along(v) for v in range(count))
-    output = tuple(along(count + v) for v in range(len(after)))
+    operand = variables(count)
+    output = variables(len(after), count)
     return Relation(sizes, (operand,), output, after, (equation,))

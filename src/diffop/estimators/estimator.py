@@ -9,7 +9,7 @@ import equinox as eqx
 from jaxtyping import PyTree
 
 from ..jets.point import Point
-from ..schemes.planner import Kind
+from ..schemes.names import Kind
 from ..terms.arguments import Function
 from ..terms.one_point import applied
 from .statistics import Stats

@@ -15,11 +15,10 @@ from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from ..probes import AbstractProbe
 from ..probes.base import Draw
-from ..schemes.planner import Kind
+from ..schemes.names import Kind
 from ..streams import stream
 from ..terms.arguments import Function, described, is_operator
 from ..terms.evaluate import added, apply_all, floating
-from ..terms.inner import inner_parts
 from ..terms.one_point import applied
 from ..terms.plans import plan_of
 from ..terms.term import Part
@@ -322,5 +321,4 @@ class Joint(AbstractEstimator):
 
     def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
         """The plan of all the operators, as `Operator.jets` shows that of one."""
-        every = [part for parts in self._parts() for part in (*parts, *inner_parts(parts))]
-        return plan_of(every, args, plan)
+        return plan_of(list(self._parts()), args, plan)

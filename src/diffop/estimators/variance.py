@@ -26,7 +26,7 @@ from ..probes import AbstractDenseProbe, AbstractProbe, Drawn
 from ..probes.base import Draw, target_of
 from ..probes.by_term import AbstractTermProbe, Selection
 from ..probes.sparse import Sparse
-from ..schemes.planner import Kind
+from ..schemes.names import Kind
 from ..streams import streams
 from ..terms.evaluate import apply, segment_jets
 from ..terms.nonlocal_draws import design_of, evaluations_of

@@ -3,17 +3,20 @@
 from .directions import DenseRows, SparseRows
 from .fields import Number
 from .point import Point
-from .table import Plan, PlanRow, ResolvedPlan
+from .pushes import Group
+from .table import Plan, PlanRow, Push, ResolvedPlan
 from .terms import Factor
 from .weighted_jets import WeightedJets
 
 __all__ = [
     "DenseRows",
     "Factor",
+    "Group",
     "Number",
     "Plan",
     "PlanRow",
     "Point",
+    "Push",
     "ResolvedPlan",
     "SparseRows",
     "WeightedJets",

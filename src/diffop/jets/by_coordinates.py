@@ -38,8 +38,20 @@ TERMS = 1024
 
 
 def polynomial_of(factors: Factors, point: Point) -> Derivatives | None:
+    """The derivatives whose sum a product of factors is, or None if the algebra would take too many
+    arrays.
+    """
+    found = written_out(factors, point)
+    if not found:
+        return None
+    (polynomial,) = by_exponents([found])
+    short = least([polynomial], MOST) <= MOST and len(apolar([polynomial])) <= MOST
+    return found if short else None
+
+
+def written_out(factors: Factors, point: Point) -> Derivatives | None:
     """The derivatives whose sum a product of factors is. None if its terms are not known numbers
-    times derivatives with respect to coordinates, or if the algebra would take too many arrays.
+    times derivatives with respect to coordinates, or if they are many.
     """
     sets: list[tuple[WeightedJets, int]] = []
     for terms, power in factors:
@@ -57,12 +69,23 @@ def polynomial_of(factors: Factors, point: Point) -> Derivatives | None:
         total = _product(total, factor)
         if len(total) > TERMS:
             return None
-    if not total or least([total], MOST) > MOST or len(apolar([total])) > MOST:
-        return None
     return {
         alpha_of(dict(zip(variables, exponents, strict=True))): number
         for exponents, number in total.items()
     }
+
+
+def by_exponents(sums: Iterable[Derivatives]) -> list[Polynomial]:
+    """Sums of derivatives as polynomials in all of their variables."""
+    sums = list(sums)
+    variables = sorted({variable for each in sums for alpha in each for variable, _ in alpha})  # pyright: ignore
+    return [
+        {
+            tuple(dict(alpha).get(variable, 0) for variable in variables): number
+            for alpha, number in each.items()
+        }
+        for each in sums
+    ]
 
 
 def _is_known(jets: WeightedJets) -> bool:

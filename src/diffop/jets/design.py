@@ -2,7 +2,6 @@
 
 An estimate is a sum Σ_r z_r of the contributions of its draws. They come in strata: draws of one
 stratum are exchangeable, draws of different strata uncorrelated. With n draws in a stratum
-stratum are exchangeable, those of different strata uncorrelated. With n draws in a stratum
 
     Var[Σ_r z_r] = E[ n/(n−1) Σ_r |z_r − z̄|² ] · (1 − n/N),
 

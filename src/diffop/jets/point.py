@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..devices import is_divided
-from ..schemes.planner import Kind
+from ..schemes.names import Kind
 
 
 @final

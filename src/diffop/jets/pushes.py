@@ -7,7 +7,7 @@ t_1² and t_1² t_2 of the same jets.
 
 import itertools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence, Set
 from fractions import Fraction
 from types import EllipsisType
 from typing import Any, NamedTuple, final
@@ -197,16 +197,58 @@ def number_pushed(jets: Sequence[WeightedJets]) -> int:
     return sum(members[0].size for members in grouped(jets))
 
 
-def coefficients(jets: Sequence[WeightedJets]) -> int:
-    """How many coefficients there are beside the primal, the maximal ones collapsed to a
-    sum each.
+@final
+class Group(NamedTuple):
+    """Weighted jets that are pushed together.
+
+    - `members`: the weighted jets that are read.
+    - `tangents`: all directions, by exponents.
+    - `size`: the number of jets.
+    - `coefficients`: how many there are beside the primal that are not zero. Maximal ones are
+        collapsed to the sums that are read from them.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        (push,) = do.Laplacian().jets(jnp.ones(20)).pushes
+        push.groups[0].coefficients  # 21
+        ```
     """
-    total = 0
-    for members in grouped(jets):
-        *_, algebra = _carried(members, math.inf)
-        tops = len(algebra.tops)
-        total += members[0].size * (len(algebra) - tops) + tops
-    return total
+
+    members: list[WeightedJets]
+    tangents: dict[Exponents, Directions]
+    size: int
+    coefficients: int
+
+
+def groups(jets: Sequence[WeightedJets]) -> list[Group]:
+    """The groups of jets that are pushed together, each once."""
+    return [_counted(members) for members in grouped(jets)]
+
+
+def _counted(members: list[WeightedJets]) -> Group:
+    tangents, sums, algebra = _carried(members, math.inf)
+    size, moving = members[0].size, _reached(tangents, algebra)
+    places = [_places(each, algebra) for each in sums]
+    heights = _heights([members[each.members[0]] for each in sums], places, algebra)
+    total = size * len(moving - algebra.tops)
+    for top in moving & algebra.tops:
+        read = [height for height, each in zip(heights, places, strict=True) if top in dict(each)]
+        total += sum(read) + (0 in read) * size
+    return Group(members, tangents, size, total)
+
+
+def _reached(tangents: Iterable[Exponents], algebra: Algebra) -> Set[int]:
+    """The places of products of the tangents' monomials. Other coefficients are zero."""
+    reached: set[Exponents] = {(0,) * len(algebra.grading)}
+    for whole in algebra.monomials:
+        rests = (tuple(a - b for a, b in zip(whole, t, strict=True)) for t in tangents)
+        if not reached.isdisjoint(rests):
+            reached.add(whole)
+    return {place for place, each in enumerate(algebra.monomials) if each in reached}
 
 
 def grouped(

@@ -1,12 +1,13 @@
 """Plans in readable form: the jets that compute an operator, and their cost."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
-from ..schemes.cost import Cost
-from ..schemes.planner import Planned
-from .directions import DenseRows, SparseRows
-from .pushes import coefficients, number_pushed
+from ..algebra.algebra import Exponents
+from ..schemes.scheme import Scheme
+from .directions import DenseRows, Directions, SparseRows
+from .pushes import Group, groups
 from .weighted_jets import WeightedJets
 
 
@@ -41,8 +42,7 @@ class Plan:
     """The jets of an operator, symbolic in d. Iterate over its rows. It prints as a table, followed
     by the schemes by which mixed derivatives are read.
 
-    - `planned`: each scheme with its [`diffop.schemes.Cost`][], and those of the candidates to
-        which it was preferred.
+    - `schemes`: the [`diffop.schemes.Scheme`][]s by which mixed derivatives are read.
 
     !!! example
 
@@ -53,9 +53,9 @@ class Plan:
         ```
     """
 
-    def __init__(self, rows: Sequence[PlanRow], planned: Sequence[Planned] = ()) -> None:
+    def __init__(self, rows: Sequence[PlanRow], schemes: Sequence[Scheme] = ()) -> None:
         self.rows = tuple(rows)
-        self.planned = tuple({repr(each.scheme): each for each in planned}.values())
+        self.schemes = tuple({repr(each): each for each in schemes}.values())
 
     def __iter__(self) -> Iterator[PlanRow]:
         return iter(self.rows)
@@ -66,13 +66,74 @@ class Plan:
     def __repr__(self) -> str:
         header = ("operator", "order", "terms", "jets/term", "directions", "weights", "method")
         table = text_table(header, [tuple(map(str, row)) for row in self.rows])
-        return "\n\n".join([table, *map(_scheme_text, self.planned)])
+        return "\n\n".join([table, *map(_scheme_text, self.schemes)])
+
+
+@final
+class Push(NamedTuple):
+    """What is pushed through one function: u, or operators applied to u.
+
+    - `function`: its name.
+    - `named`: the weighted jets that are read, with the names of their operators.
+    - `inside`: the pushes that one value of the function takes; none for u.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        (push,) = (do.Laplacian() @ do.Laplacian()).jets(jnp.ones(20)).pushes
+        push.function, push.coefficients  # ('Δ u', 483), which is (1 + 21) (1 + 21) − 1
+        ```
+    """
+
+    function: str
+    named: Sequence[tuple[str, WeightedJets]]
+    inside: Sequence["Push"]
+
+    @property
+    def groups(self) -> list[Group]:
+        """The jets by what is pushed together."""
+        return groups([jets for _, jets in self.named])
+
+    @property
+    def coefficients(self) -> int:
+        """How many coefficients there are beside u's value."""
+        own, inside = (sum(each.coefficients for each in s) for s in (self.groups, self.inside))
+        return (1 + own) * (1 + inside) - 1
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The rows of a table."""
+        names = {id(jets): name for name, jets in self.named}
+        return [
+            (
+                ", ".join(dict.fromkeys(names[id(each)] for each in group.members)),
+                self.function,
+                str(group.size),
+                _tangents(group.tangents),
+                _outputs(group.members),
+                str(group.coefficients),
+                ", ".join(dict.fromkeys(map(_method, group.members))),
+            )
+            for group in self.groups
+        ]
+
+
+def _all_of(pushes: Iterable[Push]) -> Iterator[Push]:
+    for push in pushes:
+        yield push
+        yield from _all_of(push.inside)
 
 
 @final
 class ResolvedPlan:
-    """The jets of an operator at a point. Iterate over its [`diffop.jets.WeightedJets`][]; it
-    prints as a table.
+    """The jets of an operator at a point: what is pushed when it is evaluated there. Iterate over
+    its [`diffop.jets.WeightedJets`][]; it prints as a table.
+
+    - `pushes`: the jets by the function through which they are pushed, as [`diffop.jets.Push`][]es.
+        An operator that is applied to another one's value is pushed through that value.
 
     Directions are structured (positions and values of `SparseRows`, or `DenseRows`): basis vectors
     are never an (n, d) array.
@@ -88,9 +149,16 @@ class ResolvedPlan:
         ```
     """
 
-    def __init__(self, names: Sequence[str], jets: Sequence[WeightedJets]) -> None:
-        self.names = tuple(names)
-        self.jets = tuple(jets)
+    def __init__(
+        self, pushes: Sequence[Push], least: Callable[[], int | None] = lambda: None
+    ) -> None:
+        self.pushes = tuple(pushes)
+        self._least = least
+
+    @property
+    def jets(self) -> tuple[WeightedJets, ...]:
+        """All jets that are read."""
+        return tuple(jets for push in _all_of(self.pushes) for _, jets in push.named)
 
     def __iter__(self) -> Iterator[WeightedJets]:
         return iter(self.jets)
@@ -100,29 +168,46 @@ class ResolvedPlan:
 
     @property
     def total(self) -> int:
-        """The number of jets; those with equal directions count once."""
-        return number_pushed(self.jets)
+        """The number of jets; those that are pushed together count once."""
+        return sum(group.size for push in _all_of(self.pushes) for group in push.groups)
 
     @property
     def coefficients(self) -> int:
         """The cost in Taylor coefficients beside the primal, the maximal ones collapsed: n (K − 1)
-        + 1 for n curves of order K.
+        + 1 for n curves of order K. For an operator on a function that has coefficients itself,
+        each of its coefficients has all of these.
         """
-        return coefficients(self.jets)
+        return sum(push.coefficients for push in self.pushes)
+
+    @property
+    def least(self) -> int | None:
+        """How many coefficients any pass has to carry: the dimension of the
+        [algebra](../../devdocs/algebra.md) of the operator. None if the operator is no sum of known
+        derivatives, is estimated, or has too many terms to count. Numbers that depend on the point
+        may be any.
+
+        !!! example
+
+            ```python
+            import jax.numpy as jnp
+            import diffop as do
+
+            do.Biharmonic().jets(jnp.ones(3)).least  # 13
+            ```
+        """
+        return self._least()
 
     def __repr__(self) -> str:
-        header = ("operator", "output", "jets", "directions", "method")
-        rows = [
-            (
-                name,
-                ",".join(map(str, each.output)),
-                str(each.size),
-                "; ".join(_tangent(k, v) for k, v in sorted(each.tangents.items())),
-                _method(each),
-            )
-            for name, each in zip(self.names, self.jets, strict=True)
-        ]
-        return text_table(header, rows) + f"\n{self.total} jets, {self.coefficients} coefficients"
+        header = ("operator", "of", "jets", "directions", "reads", "coefficients", "method")
+        rows = [row for push in _all_of(self.pushes) for row in push.rows]
+        least = self.least  # counted once: it may take a second
+        bound = "" if least is None else f" (least: {least})"
+        jets, numbers = _counted(self.total, "jet"), _counted(self.coefficients, "coefficient")
+        return f"{text_table(header, rows)}\n{jets}, {numbers}{bound}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _method(jets: WeightedJets) -> str:
@@ -131,26 +216,25 @@ def _method(jets: WeightedJets) -> str:
     return "exact" if jets.matrix is None else "exact, meeting by a matrix"
 
 
-def _tangent(exponents: tuple[int, ...], directions: Any) -> str:
-    order = f"v[{','.join(map(str, exponents))}] " if exponents != (1,) else ""
+def _tangents(tangents: Mapping[Exponents, Directions]) -> str:
+    """The forms of directions, each once, with its number."""
+    forms = Counter(_tangent(*each) for each in sorted(tangents.items()))
+    return "; ".join(f"{n} × {form}" if n > 1 else form for form, n in forms.items())
+
+
+def _tangent(exponents: Exponents, directions: Directions) -> str:
+    order = f"v[{','.join(map(str, exponents))}] " if sum(exponents) > 1 else ""
     return order + ", ".join(f"argument {a}: {_structure(v)}" for a, v in directions.items())
 
 
-def _scheme_text(planned: Planned) -> str:
-    others = ", ".join(
-        f"{name} {other.score:.1f}"
-        for name, other in sorted(planned.others.items(), key=lambda item: item[1].score)
-    )
-    runners_up = f"; others: {others}" if others else ""
-    head = f"plan {planned.scheme.name}: {_cost_text(planned.cost)}{runners_up}"
-    return f"{head}\n{planned.scheme}"
+def _outputs(members: Sequence[WeightedJets]) -> str:
+    """What is read: derivatives by exponents, or how many they are."""
+    outputs = dict.fromkeys(",".join(map(str, each.output)) for each in members)
+    return f"{len(outputs)} derivatives" if len(outputs) > 2 else "; ".join(outputs)
 
 
-def _cost_text(cost: Cost) -> str:
-    return (
-        f"score {cost.score:.1f} ({cost.coefficients} coefficients, {cost.products} products, "
-        f"{cost.arrays} arrays, rounding × {float(cost.amplification):.3g})"
-    )
+def _scheme_text(scheme: Scheme) -> str:
+    return f"plan {scheme.name}, rounding × {float(scheme.amplification):.3g}\n{scheme}"
 
 
 def _structure(rows: SparseRows | DenseRows) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..array_types import Magnitudes, SubRows, TermNumbers
 from ..notation import argument_mark, dims_mark
-from .directions import DenseRows, Directions, Rows, SparseRows, basis
+from .directions import DenseRows, Rows, SparseRows, basis
 from .identity import by_object
 from .point import Point
 from .weighted_jets import WeightedJets, terms_along
@@ -119,16 +119,14 @@ class Located(Factor):
         """Σ_i w_i ∂_i^k over these coordinates, or some of them by number; w = 1 by default."""
         positions = self.positions(point, index)
         weights = np.ones(positions.shape[0]) if weights is None else weights
-        return self._named("basis", basis(self.argnum, positions), order, weights)
+        slot, names = basis(self.argnum, positions), (("basis", self.argnum, self.dims),)
+        return terms_along([slot], weights, (order,), names, contracted=self.rank < 0)
 
     def along_rows(self, rows: SubRows, point: Point, order: int) -> WeightedJets:
         """Σ_r (v_r·∇)^k for isotropic directions in these coordinates."""
         slot = {self.argnum: self.embed(rows, point)}
-        return self._named("probe", slot, order, np.ones(rows.shape[0]))
-
-    def _named(self, name: str, slot: Directions, order: int, weights: Any) -> WeightedJets:
-        names = ((name, self.argnum, self.dims),)
-        return terms_along([slot], weights, (order,), names, contracted=self.rank < 0)
+        names, ones = (("probe", self.argnum, self.dims),), np.ones(rows.shape[0])
+        return terms_along([slot], ones, (order,), names, contracted=self.rank < 0)
 
 
 class Terms(Factor):

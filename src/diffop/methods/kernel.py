@@ -59,13 +59,8 @@ def planned(residuals: Residuals, gain: float = _GAIN) -> Plan | None:
 def kernel(
     residuals: Residuals, plan: Plan, chunk: int | None
 ) -> tuple[Float[Array, " rows"], Kernel]:
-    """The residuals, and J Jᵀ.
-
-    **Arguments:**
-
-    - `residuals`: at their parameters.
-    - `plan`: made for these residuals.
-    - `chunk`: of how many points the gradients are computed at once; all if it is None.
+    """The residuals, and J Jᵀ by a plan for them, from the gradients of `chunk` points at once, or
+    of all if it is None.
     """
 
     def at_point(layers: Layers, point: PyTree) -> tuple[Float[Array, " entries"], Gradients]:

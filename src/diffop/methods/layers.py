@@ -69,13 +69,8 @@ class Use(NamedTuple):
 
 @final
 class Layers:
-    """The program of residuals at one point, and the products with parameters in it.
-
-    **Arguments:**
-
-    - `function`: from parameters and a point to a vector of residuals.
-    - `parameters`: a pytree of arrays.
-    - `point`: one point.
+    """The program of `function`, from parameters and one point to a vector of residuals, and the
+    products with parameters in it.
     """
 
     def __init__(self, function: Callable[..., Array], parameters: PyTree, point: PyTree) -> None:
@@ -96,12 +91,8 @@ class Layers:
     def gradients(
         self, parameters: PyTree, point: PyTree, factored: Collection[int]
     ) -> tuple[Float[Array, " entries"], Gradients]:
-        """The residuals, and their gradients.
-
-        **Arguments:**
-
-        - `parameters`, `point`: where.
-        - `factored`: the numbers of the matrices in `rows` for which factors are wanted.
+        """The residuals, and their gradients, as factors for those matrices in `rows` whose numbers
+        are in `factored`.
         """
         leaves: list[Array] = jax.tree.leaves(parameters)
         coordinates: list[Array] = jax.tree.leaves(point)

@@ -28,17 +28,10 @@ def halved(
     halvings: int,
     whole: Float[Array, ""],
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Halves the size of a step as long as that makes the loss smaller, and until the loss is
-    smaller than at the beginning of the step.
+    """Halves the size of a step, from `whole` on, as long as that makes the loss smaller, and until
+    the loss is smaller than its `value` at 0. A NaN counts as infinite.
 
-    **Arguments:**
-
-    - `loss`: as a function of the size.
-    - `value`: the loss at 0.
-    - `halvings`: at most how many.
-    - `whole`: the first size.
-
-    **Returns:** the size and the loss there; a NaN counts as infinite.
+    **Returns:** the size and the loss there.
     """
 
     def at(size: Float[Array, ""]) -> Float[Array, ""]:

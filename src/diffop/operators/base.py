@@ -12,7 +12,7 @@ from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from ..probes.base import Draw
 from ..scalars import is_number, plain
-from ..schemes.planner import Kind
+from ..schemes.names import Kind
 from ..terms.arguments import Function, is_function, is_operator
 from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
 from ..terms.equality import same
@@ -73,7 +73,7 @@ class Operator(Complete):
         A [`diffop.jets.Plan`][], or a [`diffop.jets.ResolvedPlan`][] with structured directions and
         weights. Both print as a table.
         """
-        return plan_of(self.parts, args, plan)
+        return plan_of([self.parts], args, plan)
 
     def __add__(self, other: Any) -> "Operator":
         if not isinstance(other, Operator):

@@ -14,7 +14,7 @@ from ..estimators.draws import check_probes, make_draw
 from ..estimators.together import Joint
 from ..jets.point import Point
 from ..probes import AbstractProbe
-from ..schemes.planner import Kind
+from ..schemes.names import Kind
 from ..terms.adjoint import adjoint
 from ..terms.arguments import Function, checked_argnum
 from ..terms.changed_coordinates import in_coordinates
@@ -250,9 +250,10 @@ class DifferentialOperator(Operator):
             in reverse mode too, but pushes u's primal once for each chunk. By default all
             directions are pushed together, or as many as fit if a point would need more than about
             a thousandth of the device's memory.
-        - `plan` (by keyword): how mixed derivatives are computed: "auto" for the plan of least
-            cost, "nested" for jets with a parameter for each variable, "power" for powers of single
-            directions, a [`diffop.schemes.Scheme`][], or a function that makes one, such as
+        - `plan` (by keyword): how mixed derivatives are computed: "auto" for jets with a parameter
+            for each variable, and powers of operators in few variables as one polynomial; "nested"
+            for the same jets term by term; "power" for powers of single directions; a
+            [`diffop.schemes.Scheme`][], or a function that makes one, such as
             [`diffop.baselines.paper`][].
 
         **Returns:**

@@ -12,7 +12,7 @@ from ..estimators.observation import observe
 from ..estimators.statistics import Stats, statistics
 from ..jets.point import Point
 from ..probes import RunningMagnitudes
-from ..schemes.planner import Kind
+from ..schemes.names import Kind
 from ..terms.arguments import Function
 from ..terms.evaluate import apply
 from ..terms.one_point import applied

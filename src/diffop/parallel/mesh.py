@@ -24,6 +24,7 @@ from jax.core import Tracer
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike, Float, PyTree
 
+from ..kinds import COUNT, Kind, as_word
 from .sharding import AXES, DATA, MODEL
 
 
@@ -65,14 +66,8 @@ def shard(tree: PyTree, mesh: Mesh) -> PyTree:
 
 @final
 class Layout:
-    """Where arrays lie: those of a model, and others of the same shapes.
-
-    Without a mesh they lie where JAX puts them.
-
-    **Arguments:**
-
-    - `mesh`: the mesh, if there is one.
-    - `model`: the model.
+    """Where arrays lie: those of a model, and others of the same shapes. Without a mesh they lie
+    where JAX puts them.
     """
 
     def __init__(self, mesh: Mesh | None, model: PyTree):
@@ -108,13 +103,25 @@ class Layout:
         with self.context():
             return copy(tree)
 
-    def entered(self, tree: PyTree) -> PyTree:
-        """Moves arrays from where they lie between programs to where they lie inside one."""
-        return jax.tree.map(self._enter, tree)
+    def enter(self, leaf: Array) -> Array:
+        """Moves an array from where it lies between programs to where it lies inside one."""
+        axis, home = self._input(leaf), self._home(leaf)
+        if axis == home or axis is None:
+            return leaf
+        if home is not None:
+            leaf = self._exchanged(_widened(leaf, axis, self._parts), home, axis)
+        leaf = jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
+        return jax.lax.with_sharding_constraint(leaf, self._along(axis))
 
-    def left(self, tree: PyTree) -> PyTree:
-        """Moves arrays from where they lie inside a program to where they lie between programs."""
-        return jax.tree.map(self._leave, tree)
+    def leave(self, leaf: Array) -> Array:
+        """Moves an array from where it lies inside a program to where it lies between programs."""
+        axis, home = self._input(leaf), self._home(leaf)
+        if axis == home or axis is None or home is None:
+            return leaf
+        leaf = _widened(leaf, axis, self._parts)
+        leaf = jax.lax.with_sharding_constraint(leaf, self._along(axis))
+        leaf = self._exchanged(leaf, axis, home)
+        return jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
 
     def jit(self, function: Callable, carry: PyTree) -> jax.stages.Wrapped:
         """Compiles a function from a carry, which it donates, and other arguments to a carry and
@@ -147,24 +154,6 @@ class Layout:
         equal = (i for i, size in enumerate(jnp.shape(leaf)) if size and size % self._parts == 0)
         return next(equal, None)
 
-    def _enter(self, leaf: Array) -> Array:
-        axis, home = self._input(leaf), self._home(leaf)
-        if axis == home or axis is None:
-            return leaf
-        if home is not None:
-            leaf = self._exchanged(_widened(leaf, axis, self._parts), home, axis)
-        leaf = jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
-        return jax.lax.with_sharding_constraint(leaf, self._along(axis))
-
-    def _leave(self, leaf: Array) -> Array:
-        axis, home = self._input(leaf), self._home(leaf)
-        if axis == home or axis is None or home is None:
-            return leaf
-        leaf = _widened(leaf, axis, self._parts)
-        leaf = jax.lax.with_sharding_constraint(leaf, self._along(axis))
-        leaf = self._exchanged(leaf, axis, home)
-        return jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
-
     def _exchanged(self, leaf: Array, before: int, after: int) -> Array:
         """Divided along another axis, explicitly, since the compiler would gather such arrays."""
         exchange = partial(
@@ -176,9 +165,8 @@ class Layout:
         )
 
 
-@lru_cache(maxsize=8)  # it keeps what functions of users refer to, and the programs
-def _shared(function: Callable) -> jax.stages.Wrapped:
-    return jax.jit(function, donate_argnums=0)
+# it keeps what functions of users refer to, and the programs
+_shared = lru_cache(maxsize=8)(partial(jax.jit, donate_argnums=0))
 
 
 def _own(leaf: ArrayLike) -> Array:
@@ -212,36 +200,19 @@ def checked(mesh: Mesh | None) -> Mesh | None:
     return Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,) * len(mesh.axis_names))
 
 
-def has_several_processes(mesh: Mesh) -> bool:
-    """Whether it contains devices of several processes."""
-    return len({device.process_index for device in mesh.devices.flat}) > 1
-
-
 def in_context(mesh: Mesh | None) -> contextlib.AbstractContextManager[Any]:
     """The context in which programs are traced, so that code inside finds the mesh, if any."""
     return contextlib.nullcontext() if mesh is None else jax.set_mesh(mesh)
 
 
-def parsed(words: str) -> dict[str, int]:
-    """The sizes in words such as `data=4,model=2`.
+def _are_sizes(value: Any) -> bool:
+    return isinstance(value, dict) and {*value} <= {*AXES} and all(map(COUNT.holds, value.values()))
 
-    **Raises:** `ValueError` if the text has another form.
-    """
-    sizes: dict[str, int] = {}
-    for word in words.split(","):
-        name, _, number = word.partition("=")
-        if name not in AXES or name in sizes:
-            raise ValueError(
-                f"mesh must name each of data and model at most once, got {name!r} in {words!r}; "
-                f"say for instance data=4,model=2."
-            )
-        if not (number.isascii() and number.isdecimal() and int(number) > 0):
-            raise ValueError(
-                f"mesh must give each axis an integer of at least 1, got {word!r}; say for "
-                f"instance data=4,model=2."
-            )
-        sizes[name] = int(number)
-    return sizes
+
+SIZES = Kind(
+    "data=N, model=M or data=N,model=M, with integers of at least 1", _are_sizes, "data=N,model=M"
+)
+"""The sizes of a mesh, by the names of its axes."""
 
 
 def make(sizes: dict[str, int]) -> Mesh:
@@ -253,8 +224,9 @@ def make(sizes: dict[str, int]) -> Mesh:
     devices, wanted = jax.device_count(), math.prod(ordered.values())
     if wanted != devices:
         raise ValueError(
-            f"the mesh {in_words(ordered)} has {wanted} devices, but there {_are(devices)}; "
-            f"{in_words(_nearest(ordered, devices))} would fit."
+            f"the mesh {as_word(ordered)} has {wanted} devices, but there "
+            f"{'is' if devices == 1 else 'are'} {devices}; "
+            f"{as_word(_nearest(ordered, devices))} would fit."
         )
     return jax.make_mesh(
         tuple(ordered.values()), tuple(ordered), axis_types=(AxisType.Auto,) * len(ordered)
@@ -269,20 +241,11 @@ def sizes_of(tree: PyTree) -> dict[str, int]:
     return {}
 
 
-def in_words(sizes: dict[str, int]) -> str:
-    """`data=4,model=2`, as on the command line."""
-    return ",".join(f"{name}={size}" for name, size in sizes.items())
-
-
 def on_all(values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """The same values on every device, so that every process can look at them."""
     if jax.sharding.get_abstract_mesh().empty:
         return values
     return jax.lax.with_sharding_constraint(values, PartitionSpec())
-
-
-def _are(count: int) -> str:
-    return "is 1" if count == 1 else f"are {count}"
 
 
 def _nearest(sizes: dict[str, int], devices: int) -> dict[str, int]:

@@ -242,13 +242,8 @@ def interruptible(action: Callable[..., _T], *arguments: object) -> _T:
 def connect(coordinator: str | None, processes: int | None, process: int | None) -> None:
     """Connects this process with the others. Call it before JAX is used.
 
-    Values that are not given come from the cluster (SLURM, Open MPI, Kubernetes, Cloud TPU).
-
-    **Arguments:**
-
-    - `coordinator`: address and port of the first process.
-    - `processes`: how many there are.
-    - `process`: which one this is, from 0.
+    The coordinator is the address and the port of the first process, whose number is 0. Values that
+    are not given come from the cluster (SLURM, Open MPI, Kubernetes, Cloud TPU).
 
     **Raises:** `ValueError` if something is missing or makes no sense; `ConnectionError` if the
     others cannot be reached.

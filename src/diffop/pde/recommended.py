@@ -18,7 +18,6 @@ from ..kinds import (
     POSITIVE,
     SCALE,
     SHARING,
-    check_size,
     one_of,
 )
 from ..losses.probes import PROBES
@@ -55,109 +54,38 @@ class Recommended:
         ```
     """
 
-    dim: int = field(default=1000, metadata=COUNT("dimensions"))
-    steps: int = field(default=10_000, metadata=COUNT("steps of the optimiser"))
-    n: int = field(default=16, metadata=COUNT("draws of jets at each step"))
-    learning_rate: int | float = field(default=1e-3, metadata=POSITIVE("the first step's"))
-    batch: int = field(default=100, metadata=COUNT("fresh points at each step"))
-    data_batch: int | None = field(
-        default=None,
-        metadata=COUNT_OR_NONE("of initial or boundary data; none for as many as --batch"),
-    )
-    pool: int = field(
-        default=1,
-        metadata=COUNT("times as many points from which those of large residuals are chosen"),
-    )
-    width: int = field(default=128, metadata=COUNT("units of each hidden layer"))
-    depth: int = field(default=3, metadata=COUNT("hidden layers"))
-    block: int = field(
-        default=1,
-        metadata=COUNT("coordinates that share weights in the first layer, 1 for none"),
-    )
-    channels: int = field(default=1, metadata=COUNT("numbers that each block is seen through"))
-    sharing: str = field(
-        default="joined", metadata=one_of(SHARING)("what the network sees of the blocks")
-    )
-    input_scale: int | float = field(
-        default=1.0, metadata=POSITIVE("the network sees the point times this")
-    )
-    output_scale: int | float | str = field(
-        default=1.0,
-        metadata=SCALE(
-            "the network's values are multiplied by this, or by what the source tells of the "
-            "solution's size"
-        ),
-    )
-    anchor: int | float | str | None = field(
-        default=None,
-        metadata=ANCHOR(
-            "the network's value at the origin is a parameter that begins at this, or at what the "
-            "source tells"
-        ),
-    )
-    curvature: int | float | None = field(
-        default=None,
-        metadata=NUMBER_OR_NONE(
-            "a parameter that begins at this, times |x|², is added to the network"
-        ),
-    )
-    probes: str = field(
-        default="sparse",
-        metadata=one_of((*PROBES, *baselines.names()), "NAME")(
-            f"how operators are taken: {', '.join(PROBES)}; or, to compare with, a baseline: "
-            f"{', '.join(baselines.names())}"
-        ),
-    )
-    square: str = field(
-        default="biased", metadata=one_of(SQUARES)("how an estimated residual is squared")
-    )
+    dim: int = field(default=1000, metadata={"kind": COUNT})
+    steps: int = field(default=10_000, metadata={"kind": COUNT})
+    n: int = field(default=16, metadata={"kind": COUNT})
+    learning_rate: int | float = field(default=1e-3, metadata={"kind": POSITIVE})
+    batch: int = field(default=100, metadata={"kind": COUNT})
+    data_batch: int | None = field(default=None, metadata={"kind": COUNT_OR_NONE})
+    pool: int = field(default=1, metadata={"kind": COUNT})
+    width: int = field(default=128, metadata={"kind": COUNT})
+    depth: int = field(default=3, metadata={"kind": COUNT})
+    block: int = field(default=1, metadata={"kind": COUNT})
+    channels: int = field(default=1, metadata={"kind": COUNT})
+    sharing: str = field(default="joined", metadata={"kind": one_of(SHARING)})
+    input_scale: int | float = field(default=1.0, metadata={"kind": POSITIVE})
+    output_scale: int | float | str = field(default=1.0, metadata={"kind": SCALE})
+    anchor: int | float | str | None = field(default=None, metadata={"kind": ANCHOR})
+    curvature: int | float | None = field(default=None, metadata={"kind": NUMBER_OR_NONE})
+    probes: str = field(default="sparse", metadata={"kind": one_of((*PROBES, *baselines.names()))})
+    square: str = field(default="biased", metadata={"kind": one_of(SQUARES)})
     data_weight: int | float | list[int | float] = field(
-        default=1.0,
-        metadata=FOR_CONDITIONS(
-            "weight of initial and boundary data in the loss, or one for each condition"
-        ),
+        default=1.0, metadata={"kind": FOR_CONDITIONS}
     )
     weights: dict[str, int | float] | list[int | float] | None = field(
-        default=None,
-        metadata=FOR_RESIDUALS(
-            "weights of a system's residuals; NUMBER,… where they have no names, none for ones"
-        ),
+        default=None, metadata={"kind": FOR_RESIDUALS}
     )
-    gpinn: int | float = field(
-        default=0.0,
-        metadata=NOT_NEGATIVE("weight of the residual's squared gradient in the loss, 0 for none"),
-    )
-    gpinn_terms: int | None = field(
-        default=None,
-        metadata=COUNT_OR_NONE("components of that gradient at each step; none for all"),
-    )
-    causal: int | float = field(
-        default=0.0,
-        metadata=NOT_NEGATIVE("tolerance of weights in the order of time, 0 for none"),
-    )
-    balance: int = field(
-        default=0,
-        metadata=NATURAL(
-            "steps after which the loss's terms get weights by their gradients, 0 for none"
-        ),
-    )
-    optimiser: str | Maker = field(
-        default="adam",
-        metadata=OPTIMISER(
-            f"how the network is trained: {', '.join(OPTIMISERS)}; or package.module:function"
-        ),
-    )
-    fan_in_rate: int | float = field(
-        default=0.0,
-        metadata=NOT_NEGATIVE("matrices of m inputs learn at most at this over √m, 0 for no bound"),
-    )
-    schedule: str = field(
-        default="linear", metadata=one_of(SCHEDULES)("how the learning rate decays")
-    )
-    precision: str = field(
-        default="default",
-        metadata=one_of(PRECISIONS)("double, or as JAX is configured: single"),
-    )
+    gpinn: int | float = field(default=0.0, metadata={"kind": NOT_NEGATIVE})
+    gpinn_terms: int | None = field(default=None, metadata={"kind": COUNT_OR_NONE})
+    causal: int | float = field(default=0.0, metadata={"kind": NOT_NEGATIVE})
+    balance: int = field(default=0, metadata={"kind": NATURAL})
+    optimiser: str | Maker = field(default="adam", metadata={"kind": OPTIMISER})
+    fan_in_rate: int | float = field(default=0.0, metadata={"kind": NOT_NEGATIVE})
+    schedule: str = field(default="linear", metadata={"kind": one_of(SCHEDULES)})
+    precision: str = field(default="default", metadata={"kind": one_of(PRECISIONS)})
 
     def at(self, dim: int | None = None) -> "Recommended":
         """These settings, in `dim` dimensions.
@@ -215,7 +143,6 @@ class ByDimension:
 
 def _checked(dim: int) -> int:
     COUNT.check("dim", dim)
-    check_size("dim", plain(dim))
     return plain(dim)
 
 

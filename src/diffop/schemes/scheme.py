@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 from ..algebra.algebra import Algebra, Exponents
 from ..notation import variable_symbol
@@ -134,6 +134,10 @@ class Readout:
         return " + ".join(parts).replace("+ -", "− ")
 
 
+Shape: TypeAlias = tuple[tuple[Exponents, ...], Algebra]
+"""The places of the tangents and the algebra: jets of one shape are pushed side by side."""
+
+
 @final
 @dataclasses.dataclass(frozen=True)
 class Scheme:
@@ -146,7 +150,7 @@ class Scheme:
         arguments other than the first.
     - `name`: its name in plans.
 
-    A scheme over coordinates can replace the planner's: `L.exact(u, plan=scheme)`.
+    A scheme over coordinates can be a plan: `L.exact(u, plan=scheme)`.
 
     **Raises:** `ValueError` if a readout does not hold exactly its derivative; it names what else
     the readout holds.
@@ -199,6 +203,14 @@ class Scheme:
             for _, jet, order in readout.terms:
                 wanted.setdefault(jet, []).append(order)
         return {jet: Algebra.closure(orders) for jet, orders in wanted.items()}
+
+    @property
+    def shapes(self) -> dict[Shape, list[Jet]]:
+        """The jets by what is pushed side by side."""
+        result: dict[Shape, list[Jet]] = {}
+        for jet, kept in self.jets.items():
+            result.setdefault((tuple(k for k, _ in jet.tangents), kept), []).append(jet)
+        return result
 
     @property
     def amplification(self) -> Fraction:

@@ -1,7 +1,9 @@
 """Linear and bilinear maps of coefficients, whatever their structure.
 
-Rules never look inside a coefficient; they use the functions of this file. If a map cannot follow a
-structure, the coefficient becomes an array, which is logged once for each place.
+Rules of linear maps and products never look inside a coefficient: they use the functions of this
+file. (Rules of elementwise functions, determinants and branches do, where structure saves work.) If
+a map cannot follow a structure, the coefficient becomes an array, which is logged once for each
+line of the user's program.
 """
 
 import logging
@@ -16,7 +18,7 @@ from jax.core import Tracer
 
 from ..arrays import as_array, plus, type_of, zeros_like
 from ..coefficients.block import Block, of_array
-from ..coefficients.blocks import Blocks, collected, dense as dense_array, moved
+from ..coefficients.blocks import Blocks, collected, dense, moved
 from ..versions import varying_axes
 from . import places, products
 from .coefficients import (
@@ -29,9 +31,8 @@ from .coefficients import (
     scale,
     sets,
     varying,
-    zero_array,
 )
-from .dense import dense
+from .dense import of_arrays
 from .equation import BilinearMap, LinearMap
 from .notes import noted_product, noted_sum
 from .primitive import Form
@@ -55,8 +56,9 @@ def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None
     if len(c.parts) == 1:
         (part,) = c.parts
         c, factor = Blocks((part.with_values(part.values, 1),), c.shape), part.factor
-    array = dense_array(c, type_of(primal))
-    return varying(Full(array if lead == 1 else array[0], factor), varying_axes(primal))
+    array = dense(c, type_of(primal))
+    array = array if lead == 1 else array[0]  # blocks always have an axis for directions
+    return varying(Full(array, factor), varying_axes(primal))
 
 
 def _log(name: str) -> None:
@@ -120,7 +122,7 @@ def linear_map(
             for k, (c, sign) in enumerate(zip(operands, signs, strict=True))
         ]
         return [total(signed, lead, output, function)]
-    operands = _alike(operands, lead, function)
+    operands = _alike(operands, function)
     per_operand = []
     for k, operand in enumerate(operands):
         if isinstance(operand, Blocks):
@@ -133,7 +135,7 @@ def linear_map(
     ]
 
 
-def _alike(operands: Sequence[Coefficient], lead: int, function: LinearMap) -> list[Coefficient]:
+def _alike(operands: Sequence[Coefficient], function: LinearMap) -> list[Coefficient]:
     """The operands alike: an array of a few entries beside blocks becomes a block, too."""
     most = sum(c.size for c in operands if isinstance(c, Blocks))
     return [
@@ -176,7 +178,7 @@ def _structured(function: LinearMap, k: int, operand: Blocks, lead: int) -> list
         if len(known) == len(found):
             pairs = zip(known, primals, strict=True)
             images = [unless_full(each, lead, output, function) for each, output in pairs]
-            if function.record.moves is places.summed:
+            if function.record.moves is places.summed:  # one number for each direction
                 return [noted_sum(operand, images[0], function.outputs[0])]
             return images
     elif function.record.on_values:
@@ -233,7 +235,7 @@ def bilinear_map(
         pairs = zip((left, right), leads, product.operands, strict=True)
         left, right = (densify(c, lead, x, product.described) for c, lead, x in pairs)
     assert isinstance(left, Full) and isinstance(right, Full)
-    return dense(product, left, right, leads)
+    return of_arrays(product, left, right, leads)
 
 
 def _by_set(
@@ -260,10 +262,10 @@ def known_scalar(value: Any) -> float | None:
 def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: Any) -> Full:
     """The same coefficient as an array, even if it is zero."""
     if isinstance(coefficient, Zero):
-        return Full(zero_array(lead_shape, primal))
-    dense = densify(coefficient, len(lead_shape), primal)
-    assert isinstance(dense, Full)
-    return dense
+        return Full(jnp.broadcast_to(jnp.zeros_like(primal), (*lead_shape, *jnp.shape(primal))))
+    full = densify(coefficient, len(lead_shape), primal)
+    assert isinstance(full, Full)
+    return full
 
 
 def multiplication(operand: Any) -> BilinearMap:

@@ -15,15 +15,15 @@ from .primitive import of
 def bind(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
     """The outputs of one equation for plain operands, always as a list."""
     evaluate = of(eqn).evaluate
-    return bind_alike(eqn, operands) if evaluate is None else evaluate(eqn, operands)
-
-
-def bind_alike(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
+    if evaluate is not None:
+        return evaluate(eqn, operands)
     return bind_program(eqn, varying_alike(operands))
 
 
 def vary(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
-    """Makes operands vary alike: a coefficient may vary over more devices than its primal."""
+    """`pvary` itself, for operands that vary over some of its axes already: a coefficient may vary
+    over more devices than its primal.
+    """
     return [varying_over(operand, frozenset(eqn.params["axes"])) for operand in operands]
 
 

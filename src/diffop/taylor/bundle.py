@@ -67,7 +67,7 @@ class Family:
 
     @property
     def order(self) -> int:
-        """The largest total order K."""
+        """K: at most this many coefficients are multiplied with each other."""
         return self.algebra.degree
 
     @property
@@ -91,8 +91,8 @@ class Family:
         return () if self.size is None else (self.size,)
 
     @property
-    def curves(self) -> int:
-        """Leading axes of a coefficient that is held jet by jet."""
+    def jet_axes(self) -> int:
+        """How many leading axes a coefficient has that is held jet by jet."""
         return 0 if self.size is None else 1
 
     @property
@@ -133,7 +133,11 @@ class Family:
         return _weighted_sum(self.weights, coefficient)
 
     def combine(self, product: BilinearMap, pairs: Sequence[Pair], place: int) -> Coefficient:
-        """Σ B(a, b) of products of lower coefficients; at a top place their weighted sum."""
+        """Σ B(a, b) of products of lower coefficients; at a top place their weighted sum.
+
+        Products of directions are not formed there if they can be summed at once: of blocks, and of
+        matrices in a dot. Other products are formed for each direction, and then summed together.
+        """
         pairs = [
             pair for pair in pairs if not (isinstance(pair[1], Zero) or isinstance(pair[2], Zero))
         ]
@@ -167,7 +171,7 @@ class Family:
         in a dot, which is contracted over directions as well.
         """
         pair = (left, left if right is None else right)
-        leads = (self.curves, self.curves)
+        leads = (self.jet_axes, self.jet_axes)
         met = products.of_blocks(product, pair, leads, self._each_weight, summed=True)
         if met is None:
             return self.collapse(bilinear_map(product, *pair, leads), product.output)
@@ -175,13 +179,13 @@ class Family:
 
     def _products(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
         """The sum of products; those with equal factors are added before they are scaled."""
-        leads = (self.curves, self.curves)
+        leads = (self.jet_axes, self.jet_axes)
         alike: dict[int | float, list[Coefficient]] = {}
         for k, a, b in pairs:
             formed = bilinear_map(product, a, a if b is None else b, leads)
             alike.setdefault(k, []).append(formed)
-        terms = [scale(total(each, self.curves, product.output), k) for k, each in alike.items()]
-        return total(terms, self.curves, product.output)
+        terms = [scale(total(each, self.jet_axes, product.output), k) for k, each in alike.items()]
+        return total(terms, self.jet_axes, product.output)
 
 
 def _weighted_sum(weights: Any, coefficient: Full) -> Full:

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import PyTree
 
-from ..coefficients.blocks import Blocks, some
+from ..coefficients.blocks import Blocks, at_directions
 from ..devices import start_of_sum
 
 
@@ -37,7 +37,7 @@ def in_chunks(
     def one(part: tuple[PyTree, Any, Any]) -> PyTree:
         rows, weights, numbers = part
         filled = [
-            some(leaf, numbers) if row is None else row
+            at_directions(leaf, numbers) if row is None else row
             for leaf, row in zip(leaves, rows, strict=True)
         ]
         return sum_over(jax.tree.unflatten(structure, filled), jnp.moveaxis(weights, 0, -1))

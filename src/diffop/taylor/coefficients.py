@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array
 
 from ..array_types import AnyArray
 from ..arrays import times
@@ -54,7 +52,13 @@ class Full:
 
     The number is kept apart so that −2x is recognised as a multiple of x. With `image`, a sum over
     directions $Σ_r x_r ℓ(e_r)$ is recognised as the ℓ(x) that the primal has computed already.
-    `scaled` holds numbers and a matrix if the array is the matrix's rows times the numbers.
+
+    Two more notes say how `base` was made, so that what uses it next can begin with its factors:
+
+    - `scaled`: numbers s and a matrix, if `base` is $s_r A_rk$ (see `replacing/forms.py`).
+    - `weighted`: numbers w and rows, if `base` is $w_k A_rk$ (see `dense.py`).
+
+    Only an operation that comes directly after finds these two; scaling keeps `image`.
 
     !!! example
 
@@ -101,6 +105,11 @@ def zeros(order: int) -> Series:
 def sets(parts: Sequence[Any]) -> Coefficient:
     """Parts side by side, or zero if all of them are zero."""
     return Zero() if all_zero(parts) else Sets(tuple(parts))
+
+
+def parts_of(coefficient: Coefficient) -> tuple[Any, ...]:
+    """Its parts along sets of directions; itself if there is one set."""
+    return coefficient.parts if isinstance(coefficient, Sets) else (coefficient,)
 
 
 def each_set(function: Callable[[Any], Coefficient], coefficient: Coefficient) -> Coefficient:
@@ -164,8 +173,3 @@ def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
     if isinstance(c, Blocks):
         return jax.tree.map(lambda array: varying_over(array, axes), c)
     return sets([varying(part, axes) for part in c.parts])
-
-
-def zero_array(lead_shape: tuple[int, ...], primal: Any) -> Array:
-    """Zeros in the shape of a coefficient, of the primal's type."""
-    return jnp.broadcast_to(jnp.zeros_like(primal), (*lead_shape, *jnp.shape(primal)))

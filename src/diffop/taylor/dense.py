@@ -13,7 +13,7 @@ from .equation import BilinearMap
 from .primitive import Form
 
 
-def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:
+def of_arrays(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:
     """B of two arrays, mapped over their leading axes."""
     factor = left.factor * right.factor
     if product.form is Form.ENTRYWISE:
@@ -77,11 +77,7 @@ def _flat_dot(product: BilinearMap, left: Full, right: Full, leads: tuple[int, i
     others = array.ndim - lead - free
     if side == 0:
         return array
-    order = (
-        *range(lead),
-        *range(lead + free, lead + free + others),
-        *range(lead, lead + free),
-    )
+    order = (*range(lead), *range(lead + free, array.ndim), *range(lead, lead + free))
     return array if free == 0 or others == 0 else array.transpose(order)
 
 

@@ -1,12 +1,15 @@
 """Equations of a jaxpr as linear and bilinear maps of the operands that move."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import jax
 import jax.extend.core as jex
+import jax.numpy as jnp
 from jax import lax
 
+from ..coefficients import relations
 from ..coefficients.relations import Relation
 from ..devices import is_explicit
 from ..source import Source
@@ -100,7 +103,6 @@ class BilinearMap:
         self.primal = primal
         self.sources = sources
         self.output = jax.eval_shape(function, *operands) if primal is None else primal
-        self.relation: Relation | None = None
         self._eqn = eqn
         self._made: dict[tuple[int, tuple[int, ...]], tuple[Any, Any]] = {}
 
@@ -109,13 +111,25 @@ class BilinearMap:
         """The primitive, and its line in the user's program."""
         return "an inner product" if self._eqn is None else described(self._eqn)
 
+    @functools.cached_property
+    def relation(self) -> Relation | None:
+        """The relation between the places of a, b and y, if it is known."""
+        left, right = map(jnp.shape, self.operands)
+        if self.form is Form.ENTRYWISE:
+            return relations.entrywise(self.output.shape, (left, right))
+        if self.form is Form.DOT:
+            return relations.dot(self.params["dimension_numbers"], left, right)
+        if self.form is Form.CONVOLUTION:
+            return relations.convolution(self.params, left, right, self.output.shape)
+        return None
+
     @property
     def is_square(self) -> bool:
         """Whether a and b are the same, and B is symmetric."""
         if self.sources[0] is None or self.sources[0] != self.sources[1]:
             return False
         return self.form is Form.ENTRYWISE or (
-            self.form is Form.DOT and not jax.numpy.ndim(self.output) and _is_inner(self.params)
+            self.form is Form.DOT and not jnp.ndim(self.output) and _is_inner(self.params)
         )
 
     def expanded(self, still: Any, axes: tuple[int, ...]) -> Any:

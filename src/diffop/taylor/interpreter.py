@@ -1,6 +1,6 @@
 """The interpreter: it pushes values with coefficients through a program, step by step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
 import jax
@@ -27,7 +27,7 @@ from .bundle import (
     laid_out,
     primal_of,
 )
-from .coefficients import Coefficient, Full, Sets
+from .coefficients import Coefficient, Full, parts_of
 from .primitive import of, rule_of
 from .program import Atom, Constant, Program, Step, Uses, flatten, stretches
 
@@ -77,9 +77,7 @@ class Walk:
 
     def push(self, step: Step) -> None:
         outputs = push_equation(tuple(self.families), step.eqn, _read(step.reads, self.values))
-        if step.shifted is not None and _takes_rows(self.values.get(step.shifted)):
-            outputs = [_following_largest(outputs[0], self.values[step.shifted], self.families)]
-        for variable, value in zip(step.writes, outputs, strict=True):
+        for variable, value in _written(step, outputs, self.values, self.families):
             self.store(variable, value)
         for variable in self.uses.done(step):
             self._forget(variable)
@@ -100,9 +98,7 @@ class Walk:
             local = dict(zip(reads, values, strict=True))
             for step in steps:
                 outputs = push_equation(families, step.eqn, _read(step.reads, local))
-                if step.shifted is not None and _takes_rows(local.get(step.shifted)):
-                    outputs = [_following_largest(outputs[0], local[step.shifted], families)]
-                for variable, value in zip(step.writes, outputs, strict=True):
+                for variable, value in _written(step, outputs, local, families):
                     local[variable] = self._named(variable, value)
             return [local[v] for v in kept]
 
@@ -135,6 +131,20 @@ def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
     return [atom.value if isinstance(atom, Constant) else values[atom] for atom in atoms]
 
 
+def _written(
+    step: Step,
+    outputs: Sequence[Value],
+    values: Mapping[int, Value],
+    families: Sequence[Family],
+) -> Iterator[tuple[int, Value]]:
+    """What a step writes. A number that it stops, and on which no output of the program depends,
+    may move all the same (`Step.shifted`).
+    """
+    if step.shifted is not None and _takes_rows(values.get(step.shifted)):
+        outputs = [_following_largest(outputs[0], values[step.shifted], families)]
+    return zip(step.writes, outputs, strict=True)
+
+
 _FEW = 64
 """At most this many entries may change along as many directions, where each entry had one."""
 
@@ -147,20 +157,16 @@ def _takes_rows(value: Value | None) -> bool:
         return False
     if is_divided(jax.typeof(value.primal)):
         return False
-    parts = [
-        part
-        for series in value.series
-        for c in series
-        for part in (c.parts if isinstance(c, Sets) else (c,))
-    ]
+    parts = [part for series in value.series for c in series for part in parts_of(c)]
     return value.primal.size <= _FEW or not any(isinstance(part, Blocks) for part in parts)
 
 
 def _following_largest(stopped: Any, value: Bundle, families: Sequence[Family]) -> Value:
-    """A number that is subtracted from all entries of a value, and affects only digits. It is given
-    the coefficients of the largest entry, since any coefficients are correct. (JAX's derivative of
-    a maximum divides by the number of entries that equal it. A program that computes these twice,
-    with different roundings, may find none.)
+    """A number that is subtracted from all entries of a value, and affects only digits: the maximum
+    in a softmax, which JAX stops. It is given the coefficients of the largest entry. Any would be
+    correct, but with these the largest exponential stays constant, and no large numbers are
+    subtracted from each other. (JAX's derivative of a maximum divides by the number of entries that
+    equal it. A program that computes these twice, with different roundings, may find none.)
     """
     place = jnp.argmax(value.primal)
 

@@ -22,8 +22,12 @@ def noted_product(
     leads: tuple[int, int],
     result: Coefficient,
 ) -> Coefficient:
-    """A product of blocks and a primal. All basis vectors correspond one to one to rows of the
-    primal, or to its entries.
+    """The product of blocks and a primal, with what is known of it if the blocks are all basis
+    vectors of x, each times a number or not:
+
+    - of an entrywise product with y, that its coefficient along e_r is y_r (`Blocks.source`);
+    - of a dot with a matrix, that its rows have given B(x, A) (`Image`);
+    - of such a dot with numbers, that its rows are those of a matrix, times them (`Full.scaled`).
     """
     side = 0 if isinstance(operands[0], Blocks) else 1
     moving, still = operands[side], operands[1 - side]

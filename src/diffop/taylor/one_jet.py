@@ -58,7 +58,7 @@ def push_jet(
     ]
     shapes = jax.eval_shape(function, *primals)
     pushed: list[dict[Exponents, Coefficient]] = [{} for _ in shapes]
-    rest = free
+    rest = free  # monomials of the parameters that are left, the last of which comes next
     while rest.monomials:
         parameter = max(p for m in rest.monomials for p, exponent in enumerate(m) if exponent)
         integrals = _integrals(function, primals, terms, rest, parameter)
@@ -89,8 +89,7 @@ def _integrals(
     """The coefficients of all monomials that contain a parameter."""
     having = [monomial for monomial in algebra.monomials if monomial[parameter]]
     if all_zero([each[monomial] for each in terms for monomial in having]):
-        count = len(jax.eval_shape(function, *primals))
-        return [dict.fromkeys(having, Zero()) for _ in range(count)]
+        return [dict.fromkeys(having, Zero()) for _ in jax.eval_shape(function, *primals)]
     kept = algebra.derivative(parameter)
     unit = next(monomial for monomial in having if sum(monomial) == 1)
     velocities = [instantiate(t[unit], (), x).array for t, x in zip(terms, primals, strict=True)]

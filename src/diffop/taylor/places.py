@@ -12,9 +12,9 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
+from ..coefficients.coordinate import NOWHERE, Coordinate, along, at, variables
 from ..coefficients.index import Traced, known
-from ..coefficients.joint import Sum
-from ..coefficients.relations import NOWHERE, Relation, along, at, reshape, unchanged
+from ..coefficients.relations import Relation, reshape, unchanged
 from ..source import Source
 from .equation import LinearMap
 
@@ -31,14 +31,14 @@ def reshaped(function: LinearMap, k: int) -> Relations:
 
 def transposed(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
-    operand = tuple(along(v) for v in range(len(before)))
+    operand = variables(len(before))
     output = tuple(operand[axis] for axis in function.params["permutation"])
     return [Relation(before, (operand,), output, after)]
 
 
 def summed(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
-    operand = tuple(along(v) for v in range(len(before)))
+    operand = variables(len(before))
     output = tuple(each for v, each in enumerate(operand) if v not in function.params["axes"])
     return [Relation(before, (operand,), output, after)]
 
@@ -50,7 +50,7 @@ def broadcast(function: LinearMap, k: int) -> Relations:
         along(int(axis)) if size == after[axis] else NOWHERE
         for axis, size in zip(axes, before, strict=True)
     )
-    return [Relation(after, (operand,), tuple(along(v) for v in range(len(after))), after)]
+    return [Relation(after, (operand,), variables(len(after)), after)]
 
 
 def flipped(function: LinearMap, k: int) -> Relations:
@@ -59,7 +59,7 @@ def flipped(function: LinearMap, k: int) -> Relations:
     output = tuple(
         along(v, -1, size - 1) if v in turned else along(v) for v, size in enumerate(shape)
     )
-    return [Relation(shape, (tuple(along(v) for v in range(len(shape))),), output, shape)]
+    return [Relation(shape, (variables(len(shape)),), output, shape)]
 
 
 def _read(shape: tuple[int, ...], starts: Sequence[Any], strides: Sequence[int]) -> Relation:
@@ -68,19 +68,19 @@ def _read(shape: tuple[int, ...], starts: Sequence[Any], strides: Sequence[int])
         _from(v, start, size, stride)
         for v, (start, size, stride) in enumerate(zip(starts, shape, strides, strict=True))
     )
-    return Relation(shape, (operand,), tuple(along(v) for v in range(len(shape))), shape)
+    return Relation(shape, (operand,), variables(len(shape)), shape)
 
 
 def _written(before: tuple[int, ...], starts: Sequence[Any], after: tuple[int, ...]) -> Relation:
     """The relation of an operand that is written from a place on."""
-    operand = tuple(along(v) for v in range(len(before)))
+    operand = variables(len(before))
     output = tuple(
         _from(v, start, size, 1) for v, (start, size) in enumerate(zip(starts, before, strict=True))
     )
     return Relation(before, (operand,), output, after)
 
 
-def _from(variable: int, start: Any, size: int, stride: int) -> Sum:
+def _from(variable: int, start: Any, size: int, stride: int) -> Coordinate:
     if isinstance(start, _Start):
         places = start.number + jnp.arange(size, dtype=np.int32)
         most = start.most + size - 1
@@ -121,8 +121,8 @@ def padded(function: LinearMap, k: int) -> Relations:
         (along(v, int(between) + 1, int(low)), along(count + v))
         for v, (low, _, between) in enumerate(function.params["padding_config"])
     )
-    operand = tuple(along(v) for v in range(count))
-    output = tuple(along(count + v) for v in range(count))
+    operand = variables(count)
+    output = variables(count, count)
     return [Relation((*before, *after), (operand,), output, after, equations)]
 
 
@@ -215,15 +215,9 @@ def _indexed(
     indices, mode = function.operands[1], function.params["mode"]
     batch = [axis for axis in range(len(windows)) if axis not in numbers.offset_dims]
     count = math.prod(windows[axis] for axis in batch)
-    traced = isinstance(indices, Tracer)
-    flat = indices if traced else np.asarray(indices)
-    flat = flat.reshape(count, jnp.shape(indices)[-1]).astype(np.int32)
     most = [shape[axis] - slices[axis] for axis in numbers.start_index_map]
-    columns = [flat[:, i] for i in range(len(most))]
-    inside: Any = np.ones(count, bool)
-    for column, last in zip(columns, most, strict=True):
-        inside = inside & (column >= 0) & (column <= last)
-    columns = [column.clip(0, last) for column, last in zip(columns, most, strict=True)]
+    traced = isinstance(indices, Tracer)
+    columns, inside = _starts_of(indices if traced else np.asarray(indices), count, most)
     # the first variable numbers the windows; their coordinates along the batch follow from it
     grid = np.indices([windows[axis] for axis in batch], np.int32).reshape(len(batch), count)
     free = numbers.offset_dims
@@ -232,30 +226,39 @@ def _indexed(
         for axis in range(len(shape))
         if axis not in numbers.collapsed_slice_dims and axis not in numbers.operand_batching_dims
     ]
-    places = [NOWHERE] * len(shape)
-    outside = [NOWHERE] * len(windows)
+    of_array = [NOWHERE] * len(shape)
+    of_windows = [NOWHERE] * len(windows)
     for variable, (axis, own) in enumerate(zip(free, kept, strict=True), start=1):
-        outside[axis] = along(variable)
-        places[own] = along(variable)
+        of_windows[axis] = of_array[own] = along(variable)
     for axis, row in zip(batch, grid, strict=True):
-        outside[axis] = at(0, known(row))
+        of_windows[axis] = at(0, known(row))
     for i, axis in enumerate(numbers.start_index_map):
         source = Source(("indices", i), _source(function))
-        index = Traced(columns[i], source, 0, most[i]) if traced else known(columns[i])
-        places[axis] = Sum(0, {**places[axis].terms, 0: index})
+        start = Traced(columns[i], source, 0, most[i]) if traced else known(columns[i])
+        of_array[axis] = Coordinate(0, {**of_array[axis].terms, 0: start})
     batching = numbers.operand_batching_dims, numbers.start_indices_batching_dims
     for own, axis in zip(*batching, strict=True):
-        places[own] = at(0, known(grid[axis]))
+        of_array[own] = at(0, known(grid[axis]))
     sizes = (count, *(windows[axis] for axis in free))
-    keep, drops = (
-        None,
-        mode == lax.GatherScatterMode.FILL_OR_DROP
-        or (writes and mode != lax.GatherScatterMode.CLIP),
-    )
+    keep, modes = None, lax.GatherScatterMode
+    drops = mode == modes.FILL_OR_DROP or (writes and mode != modes.CLIP)
     if drops and not (isinstance(inside, np.ndarray) and inside.all()):
         keep = inside, (along(0),)
-    ends = (tuple(outside), tuple(places)) if writes else (tuple(places), tuple(outside))
-    return [Relation(sizes, (ends[0],), ends[1], shape if writes else windows, keep=keep)]
+    ends = (of_windows, of_array) if writes else (of_array, of_windows)
+    operand, output = map(tuple, ends)
+    return [Relation(sizes, (operand,), output, shape if writes else windows, keep=keep)]
+
+
+def _starts_of(indices: Any, count: int, most: Sequence[int]) -> tuple[list[Any], Any]:
+    """The first places of windows along each indexed axis, clipped so that the windows fit, and
+    which windows did before.
+    """
+    flat = indices.reshape(count, indices.shape[-1]).astype(np.int32)
+    columns = [flat[:, i] for i in range(len(most))]
+    inside: Any = np.ones(count, bool)
+    for column, last in zip(columns, most, strict=True):
+        inside = inside & (column >= 0) & (column <= last)
+    return [column.clip(0, last) for column, last in zip(columns, most, strict=True)], inside
 
 
 def _source(function: LinearMap) -> Source:

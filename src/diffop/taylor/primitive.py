@@ -74,7 +74,7 @@ class Primitive:
     - `logarithmic`: for an elementwise function with φ″ = −λ φ′², λ.
     - `in_range`: the order up to which its derivatives are in range wherever the function is.
     - `singular`: whether derivatives grow without bounds somewhere, for all equations or for some.
-    - `settled`: for an elementwise function, which coefficients are masked before they meet its
+    - `mask`: for an elementwise function, which coefficients are masked before they meet its
         higher derivatives.
     - `inner`: how its inner program relates to it, if that is written out or inspected.
     - `known`: for a call, the record of the function behind it, if that is one of JAX's own.
@@ -102,7 +102,7 @@ class Primitive:
     logarithmic: float | None = None
     in_range: float | int = 0
     singular: bool | Callable[[jex.JaxprEqn], bool] = False
-    settled: Callable[..., Any] | None = None
+    mask: Callable[..., Any] | None = None
     inner: Inner | None = None
     known: Callable[[jex.JaxprEqn], "Primitive | None"] | None = None
     evaluate: Callable[..., list[Any]] | None = None

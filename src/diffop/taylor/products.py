@@ -11,7 +11,6 @@ from ..arrays import at_run_time
 from ..coefficients import relations
 from ..coefficients.block import of_array
 from ..coefficients.blocks import Blocks, Weights, applied, moved
-from ..coefficients.relations import Relation
 from .coefficients import Coefficient, Full, Sets, sets
 from .equation import BilinearMap
 from .primitive import Form
@@ -27,7 +26,7 @@ def of_blocks(
     """B of two coefficients, or of one and a primal, direction by direction or `summed` with
     weights; None if the result has to become an array.
     """
-    relation, kind = relation_of(product), product.output.dtype
+    relation, kind = product.relation, product.output.dtype
     if relation is None:
         return None
     with jax.numpy_dtype_promotion("standard"):
@@ -52,24 +51,6 @@ def of_blocks(
 def _how(product: BilinearMap) -> dict[str, Any]:
     names = ("precision", "preferred_element_type")
     return {name: product.params[name] for name in names if name in product.params}
-
-
-def relation_of(product: BilinearMap) -> Relation | None:
-    """The relation between the places of a product's operands, if it is known."""
-    if product.relation is None:
-        product.relation = _relation(product)
-    return product.relation
-
-
-def _relation(product: BilinearMap) -> Relation | None:
-    shapes = left, right = tuple(jnp.shape(operand) for operand in product.operands)
-    if product.form is Form.ENTRYWISE:
-        return relations.entrywise(product.output.shape, shapes)
-    if product.form is Form.DOT:
-        return relations.dot(product.params["dimension_numbers"], left, right)
-    if product.form is Form.CONVOLUTION:
-        return relations.convolution(product.params, left, right, product.output.shape)
-    return None
 
 
 def broadcast(

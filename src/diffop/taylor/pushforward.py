@@ -26,8 +26,8 @@ from .replacing.walk import interpret_replacing
 from .tangents import (
     Jets,
     as_differentiable,
+    by_leaf,
     by_weights,
-    entries,
     family_of,
     flat_tangents,
     is_inexact,
@@ -109,7 +109,9 @@ def _chunk_size(
     family: Family,
     chunk: int | None,
 ) -> int | None:
-    """How many jets of a family to push together; None for all."""
+    """How many jets of a family to push together; None for all. `jax.make_jaxpr` of `whole` shows
+    a kernel how much memory all of them need.
+    """
     size = jets.size
     if not jets.top_only or jets.weights is None:
         return None
@@ -136,7 +138,9 @@ def _all_at_once(*_: Any, **__: Any) -> None:
 def at_a_point(
     args: tuple[PyTree, ...], jets: Sequence[Jets | Family], compute: Callable[[], Any]
 ) -> Any:
-    """The computation along jets through a point, which may be one of many."""
+    """`compute()`, what is pushed along jets through a point. It is one call, so that a kernel can
+    take points in parts if `jax.vmap` maps over many.
+    """
     inexact = [leaf for leaf in jax.tree.leaves(args) if is_inexact(leaf)]
     if not any(isinstance(leaf, Tracer) for leaf in inexact):
         return compute()
@@ -168,7 +172,7 @@ def _push_in_chunks(
 def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
     """The tangent of an argument with one row for each jet in every array."""
     structure = jax.tree.structure(arg)
-    rows = [plain(entry) for entry in entries(arg, tangent)]
+    rows = [plain(entry) for entry in by_leaf(arg, tangent)]
     return jax.tree.unflatten(structure, rows)
 
 

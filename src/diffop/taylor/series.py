@@ -112,6 +112,7 @@ def quotient(
 
 
 Multiplier: TypeAlias = Callable[[int, Coefficient, int], Coefficient]
+"""`times(j, coefficient, lead)`: c_j times a coefficient."""
 
 
 def powers(family: Family, primal: Any, series: Series, degree: int) -> Sequence[Series]:

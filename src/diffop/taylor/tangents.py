@@ -168,7 +168,7 @@ def family_of(jets: Jets) -> Family:
     matrix are one set.
     """
     if isinstance(jets.weights, Matrix):
-        moment = SecondMoment.between(jets.weights.symmetric)
+        moment = SecondMoment.by_matrix(jets.weights.symmetric)
         return Family(None, _CURVE, None, moment, replaceable=True)
     replaceable = jets.top_only and jets.weights is not None
     if replaceable and jets.algebra == _PAIR:
@@ -192,7 +192,7 @@ def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
     second = []
     for arg, tangent in zip(args, first, strict=True):
         leaves, structure = jax.tree.flatten(arg)
-        rows = [met(*each) for each in zip(entries(arg, tangent), leaves, strict=True)]
+        rows = [met(*each) for each in zip(by_leaf(arg, tangent), leaves, strict=True)]
         second.append(None if tangent is None else jax.tree.unflatten(structure, rows))
     return Jets((first, tuple(second), still), jnp.ones(size), True, _PAIR)
 
@@ -226,6 +226,7 @@ def flat_tangents(
 ) -> list[Series]:
     """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
     size, weights = jets.size, jets.weights
+    # the jets as the user gave them: `family` may carry pairs as curves
     given = Family(None if isinstance(weights, Matrix) else weights, jets.algebra, size)
     if weights is not None and weights.shape[-1] != size:
         raise ValueError(
@@ -239,7 +240,7 @@ def flat_tangents(
                 f"{len(args)} arguments (None where nothing moves); got {len(tangents)}."
             )
         share, terms = 1 / given.algebra.factorial(place), []
-        for leaf, tangent in zip(leaves, chain(*map(entries, args, tangents)), strict=True):
+        for leaf, tangent in zip(leaves, chain(*map(by_leaf, args, tangents)), strict=True):
             term = scale(tangent_of(tangent, (size,), leaf, "tangents"), share)
             is_top = place in given.algebra.tops
             terms.append(given.collapse(term, leaf) if is_top else term)
@@ -247,7 +248,7 @@ def flat_tangents(
     series = [tuple(each) for each in zip(*columns, strict=True)]
     if jnp.iscomplexobj(given.weights):
         _check_complex(given.weights, leaves, series)
-    return series if family.moment is None else list(map(_in_sets, series))
+    return series if family.moment is None else list(map(_as_lines, series))
 
 
 def _check_complex(weights: Any, leaves: Sequence[Any], series: Sequence[Series]) -> None:
@@ -259,8 +260,12 @@ def _check_complex(weights: Any, leaves: Sequence[Any], series: Sequence[Series]
         )
 
 
-def _in_sets(series: Sequence[Any]) -> Series:
-    """Along one set of directions, or two that are pairs: the coefficient at s t is D²u(a, b)."""
+def _as_lines(series: Sequence[Any]) -> Series:
+    """The series of curves along one set of directions, or along two that are pairs.
+
+    The top coefficient of pairs, at s t, is D²u(a, b), and that of their curves half of it. With
+    one set, whose directions meet through a matrix, it is zero.
+    """
     *lower, top = series
     sets = Sets(tuple(lower))
     return Zero() if all_zero((sets,)) else sets, scale(top, 1 / len(lower))
@@ -271,7 +276,7 @@ def _order(jets: Jets, place: int) -> Any:
     return monomial[0] if len(monomial) == 1 else monomial
 
 
-def entries(arg: PyTree, tangent: PyTree) -> list[Any]:
+def by_leaf(arg: PyTree, tangent: PyTree) -> list[Any]:
     """The tangent of each leaf of an argument, None if it does not move."""
     leaves, structure = jax.tree.flatten(arg)
     if tangent is None:

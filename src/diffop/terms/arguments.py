@@ -16,7 +16,7 @@ from ..jets.fields import Field, Number, SparseColumns, as_floating, is_matvec
 from ..jets.identity import is_key_array
 from ..jets.index_terms import Monomial
 from ..scalars import is_integer, is_number, plain
-from ..schemes.planner import KINDS, Kind
+from ..schemes.names import NAMED, Kind
 from ..schemes.scheme import Scheme
 from .entries import Entry
 
@@ -168,10 +168,10 @@ def checked_plan(plan: Any) -> Kind:
     """
     if isinstance(plan, Scheme):
         return plan.over_coordinates()
-    if not is_function(plan) and plan not in KINDS:
+    if not is_function(plan) and plan not in tuple(NAMED):
         also = " The paper's is diffop.baselines.paper." if plan == "paper" else ""
         raise ValueError(
-            f"plan must be one of {', '.join(KINDS)}, a diffop.schemes.Scheme, or a function that "
+            f"plan must be one of {', '.join(NAMED)}, a diffop.schemes.Scheme, or a function that "
             f"makes one; got {plan!r}.{also}"
         )
     return plan

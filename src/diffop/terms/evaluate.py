@@ -7,7 +7,7 @@ any of them needs. First-order jets without partners are stacked.
 """
 
 import dataclasses
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -26,6 +26,7 @@ from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import Addend, WeightedJets
 from ..precision import full_precision
 from ..probes.base import Draw
+from ..schemes.expansion import Alpha
 from .arranging import derivatives_of, gathered, written_out
 from .coefficients import plain, times, value_at
 from .entries import entries_of, taken
@@ -34,8 +35,9 @@ from .inner import InnerFunction
 from .nonlocal_draws import nonlocal_value
 from .nonlocal_terms import Nonlocal
 from .products import coordinate_jets, exact_jets, is_drawn, sampled_jets
-from .rewriting import composed, first_order_sums, product_rule
+from .rewriting import rewritten
 from .shapes import check_shapes
+from .sharing import Carried, carried_by, carries, read
 from .term import Part, Segment, Term, Word, inner_key
 
 
@@ -52,19 +54,11 @@ def apply_all(
     """Several operators, each a list of parts, applied to one function at one point, sharing
     pushes.
     """
-    requests: list[tuple[int, Term, Draw | None]] = []
-    for position, parts in enumerate(operators):
-        for part in parts:
-            for term in part.terms:
-                for each in product_rule(term, point):
-                    term = composed(each, point) if part.draw is None else each
-                    requests.append((position, term, part.draw))
-    if len(requests) > 1:
-        requests = first_order_sums(requests, point)
+    requests = rewritten(operators, point)
     values: list[PyTree] = [None] * len(requests)
     for members, function in by_inner_function(requests, u, point):
         heads = [(requests[i][1].head, requests[i][2]) for i in members]
-        addends = [_addend(*requests[i][:2]) for i in members]
+        addends = [addend_of(*requests[i][:2]) for i in members]
         found = head_values(heads, function, point, addends=addends)
         for i, (value, _) in zip(members, found, strict=True):
             values[i] = None if value is None else scaled(value, requests[i][1], point)
@@ -74,7 +68,7 @@ def apply_all(
     return [summed(each) if each else _zero(u, point) for each in sums]
 
 
-def _addend(position: int, term: Term) -> Addend | None:
+def addend_of(position: int, term: Term) -> Addend | None:
     """A term as a part of its operator, if its only factor is a known number."""
     number = plain(term.coefficient)
     if term.head.functions or not isinstance(number, int | float):
@@ -103,8 +97,13 @@ def inner_function(
     word: Word, draw: Draw | None, u: Callable[..., PyTree], point: Point
 ) -> Callable[..., PyTree]:
     """The function x ↦ (word u)(x), computed as at the point."""
-    part = Part((Term(Number(1), word),), None if draw is None else draw.inner())
+    part = inner_part(word, draw)
     return lambda *args, **kwargs: apply([part], u, Point(args, kwargs, point.chunk, point.plan))
+
+
+def inner_part(word: Word, draw: Draw | None) -> Part:
+    """The rest of a word as an operator; what is applied first has draws of its own."""
+    return Part((Term(Number(1), word),), None if draw is None else draw.inner())
 
 
 def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
@@ -166,6 +165,23 @@ def head_values(
     with an addend are only added up, times their numbers, with the others of its name. If the value
     of another segment contains one in that proportion, its own value is None.
     """
+    written, jets = head_jets(requests, point, per_draw, addends)
+    values = zip(_values(written, jets, floating(u), point, per_draw), jets, strict=True)
+    found = []
+    for factor, parts in gathered(requests, list(values), point):
+        own = [value for value, _ in parts]
+        value = own[0] if factor is None else factor.arrange(own)
+        found.append((value, [each for _, wanted in parts for each in wanted or ()]))
+    return found
+
+
+def head_jets(
+    requests: Sequence[tuple[Segment, Draw | None]],
+    point: Point,
+    per_draw: bool = False,
+    addends: Sequence[Addend | None] = (),
+) -> tuple[list[tuple[Segment, Draw | None]], list[list[WeightedJets] | None]]:
+    """The requests with arranged factors written out, and the weighted jets of each."""
     written = written_out(requests, point)
     jets = segment_jets(written, point, per_draw)
     if addends:
@@ -175,13 +191,7 @@ def head_values(
             for (segment, _), (_, own), addend in together
             for each in own
         ]
-    values = zip(_values(written, jets, floating(u), point, per_draw), jets, strict=True)
-    found = []
-    for factor, parts in gathered(requests, list(values), point):
-        own = [value for value, _ in parts]
-        value = own[0] if factor is None else factor.arrange(own)
-        found.append((value, [each for _, wanted in parts for each in wanted or ()]))
-    return found
+    return written, jets
 
 
 def _added(
@@ -250,13 +260,11 @@ def segment_jets(
     With `per_draw`, estimated values keep a leading axis of draws, which the caller sums.
     """
     derivatives = [derivatives_of(segment, point) for segment, _ in requests]
-    different = list(dict.fromkeys(alpha for each in derivatives for alpha in each))
-    planned = coordinate_jets(different, point, point.plan) if different else {}
     started: dict[Hashable, Draw] = {}
     result: list[list[WeightedJets] | None] = []
     for (segment, draw), alphas in zip(requests, derivatives, strict=True):
         if alphas:
-            result.append([each for alpha in alphas for each in planned[alpha]])
+            result.append(None)
         elif not segment.factors or not is_drawn(segment.product):
             for factor in segment.factors:
                 factor.count(point)  # checks that it fits the point
@@ -268,7 +276,28 @@ def segment_jets(
                 started[draw.identity] = draw.started
             jets = sampled_jets(segment.product, started[draw.identity], point, point.plan)
             result.append([_by_draw(each) for each in jets] if per_draw else jets)
-    return result
+    carried = carried_by(result, point) if len(requests) > 1 else []
+    planned = _coordinate_jets(derivatives, carried, point) if any(derivatives) else {}
+    every = [
+        [each for alpha in alphas for each in planned[alpha]] if alphas else own
+        for alphas, own in zip(derivatives, result, strict=True)
+    ]
+    if not carried:
+        return every
+    return [own and [read(each, carried, point) for each in own] for own in every]
+
+
+def _coordinate_jets(
+    derivatives: Iterable[Sequence[Alpha]], carried: Sequence[Carried], point: Point
+) -> dict[Alpha, list[WeightedJets]]:
+    """The jets of coordinate derivatives, planned together unless they are carried by others."""
+    different = dict.fromkeys(alpha for each in derivatives for alpha in each)
+    apart = [alpha for alpha in different if carries(carried, alpha)]
+    together = [alpha for alpha in different if alpha not in apart]
+    planned: dict[Alpha, list[WeightedJets]] = {}
+    for group in (*([alpha] for alpha in apart), together):
+        planned |= coordinate_jets(group, point, point.plan) if group else {}
+    return planned
 
 
 def _by_draw(jets: WeightedJets) -> WeightedJets:

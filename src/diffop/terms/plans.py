@@ -1,106 +1,116 @@
 """The plans of operators: what `.jets()` shows."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 from jax.core import Tracer
 
+from ..jets.fields import Number
 from ..jets.point import Point
-from ..jets.table import Plan, PlanRow, ResolvedPlan
-from ..probes.base import Draw
-from ..schemes import planner
+from ..jets.table import Plan, PlanRow, Push, ResolvedPlan
 from ..schemes.expansion import Alpha
-from ..schemes.planner import Kind, Planned
+from ..schemes.names import Kind, scheme_of
+from ..schemes.scheme import Scheme
 from .arguments import checked_plan
-from .evaluate import segment_jets
-from .rewriting import product_rule
+from .arranging import gathered
+from .evaluate import addend_of, head_jets, inner_part
+from .inner import InnerFunction, inner_parts
+from .least import fewest
+from .rewriting import Request, rewritten
 from .rows import describe, describe_derivative
-from .term import Part, Segment, Word
+from .term import Part, Segment, Term, inner_key
 
+Operators: TypeAlias = Sequence[Sequence[Part]]
+"""Several operators, each a list of parts."""
 _I = Segment((), (), ())
 
 
-def plan_of(parts: Sequence[Part], args: tuple[Any, ...], kind: Any) -> Plan | ResolvedPlan:
+def plan_of(operators: Operators, args: tuple[Any, ...], kind: Any) -> Plan | ResolvedPlan:
     """The plan as formulas in d, or at a point if u's arguments are given."""
     kind = checked_plan(kind)
-    return resolved_plan(parts, args, kind) if args else symbolic_plan(parts, kind)
+    return resolved_plan(operators, args, kind) if args else symbolic_plan(operators, kind)
 
 
-def symbolic_plan(parts: Sequence[Part], kind: Kind) -> Plan:
+def symbolic_plan(operators: Operators, kind: Kind) -> Plan:
     """The plan as formulas in d: one row for each segment of each term."""
+    parts = [part for own in operators for part in (*own, *inner_parts(own))]
     segments = [(s, part.draw) for part in parts for term in part.terms for s in term.word or (_I,)]
     together = jointly(dict.fromkeys(s.derivative for s, _ in segments), kind)
     rows: list[PlanRow] = []
-    planned = [] if together is None else [together]
+    schemes = [] if together is None else [together]
     for segment, draw in segments:
         if segment.derivative is not None and together is not None:
-            rows.append(describe_derivative(segment.text, segment.derivative, together.scheme))
+            rows.append(describe_derivative(segment.text, segment.derivative, together))
             continue
         draws, probe = (None, None) if draw is None else (draw.n, draw.probe)
         row, own = describe(segment.text, segment.product, draws, probe, kind)
         rows.append(row)
-        planned += [] if own is None else [own]
-    return Plan(rows, planned)
+        schemes += [] if own is None else [own]
+    return Plan(rows, schemes)
 
 
-def jointly(wanted: Iterable[Alpha | None], kind: Kind) -> Planned | None:
-    """The derivatives with respect to single coordinates, planned together."""
+def jointly(wanted: Iterable[Alpha | None], kind: Kind) -> Scheme | None:
+    """The scheme of all derivatives with respect to single coordinates."""
     alphas = [alpha for alpha in wanted if alpha is not None]
-    return planner.plan(alphas, kind) if alphas else None
+    return scheme_of(alphas, kind) if alphas else None
 
 
-def resolved_plan(parts: Sequence[Part], args: tuple[Any, ...], kind: Kind) -> ResolvedPlan:
+def resolved_plan(operators: Operators, args: tuple[Any, ...], kind: Kind) -> ResolvedPlan:
     """The jets at a point. For a point given by its shape, arrays become shapes too."""
-    point = Point(args, plan=kind)
+    point, parts = Point(args, plan=kind), [part for each in operators for part in each]
+    count = functools.partial(fewest, parts, point)
     shapes = any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(args))
     if shapes and not all(map(_is_constant, parts)):
-        return _traced(lambda point: _resolved(parts, point), point)
-    return _resolved(parts, point)
+        return ResolvedPlan(_traced(lambda point: _pushes(operators, point, "u"), point), count)
+    return ResolvedPlan(_pushes(operators, point, "u"), count)
 
 
 def _is_constant(part: Part) -> bool:
-    factors = [f for term in part.terms for segment in term.word for f in segment.factors]
-    return all(factor.constant for factor in factors)
+    return all(segment.constant for term in part.terms for segment in term.word)
 
 
-def _traced(resolve: Callable[[Point], ResolvedPlan], point: Point) -> ResolvedPlan:
-    """The plan by tracing alone: known arrays, and the shapes of all others."""
-    known: list[tuple[tuple[str, ...], Any]] = []
+def _traced(resolve: Callable[[Point], list[Push]], point: Point) -> list[Push]:
+    """Jets by tracing alone: known arrays, and the shapes of all others."""
+    known: list[Any] = []
 
     def jets(point: Point) -> Any:
-        plan = resolve(point)
-        traced, rest = eqx.partition(plan.jets, lambda leaf: isinstance(leaf, Tracer))
-        known.append((plan.names, rest))
+        traced, rest = eqx.partition(resolve(point), lambda leaf: isinstance(leaf, Tracer))
+        known.append(rest)
         return traced
 
     shapes = eqx.filter_eval_shape(jets, point)
-    ((names, rest),) = known
-    return ResolvedPlan(names, eqx.combine(shapes, rest))
+    return eqx.combine(shapes, *known)
 
 
-def _resolved(parts: Sequence[Part], point: Point) -> ResolvedPlan:
-    requests = [
-        request
-        for part in parts
-        for term in part.terms
-        for each in product_rule(term, point)
-        for request in _by_depth(each.word, part)
+def _pushes(operators: Operators, point: Point, function: str) -> list[Push]:
+    """What `apply_all` pushes through a function, and through what the terms apply to it first."""
+    groups: dict[Hashable, list[Request]] = {}
+    for request in rewritten(operators, point):
+        groups.setdefault(inner_key(*request[1:]), []).append(request)
+    return [each for members in groups.values() for each in _of_one(members, point, function)]
+
+
+def _of_one(requests: Sequence[Request], point: Point, function: str) -> list[Push]:
+    """The pushes of terms whose heads act on the same function."""
+    _, first, draw = requests[0]
+    rest = first.word[1:]
+    inside: list[Push] = []
+    if rest:
+        inside = _pushes([[inner_part(rest, draw)]], point, function)
+        function = f"{Term(Number(1), rest).signed_text[1]} {function}"
+    heads = [(term.head, own) for _, term, own in requests]
+    addends = [addend_of(position, term) for position, term, _ in requests]
+    found = gathered(heads, head_jets(heads, point, addends=addends)[1], point)
+    named = [
+        (segment.text, jets)
+        for (segment, _), (_, own) in zip(heads, found, strict=True)
+        for wanted in own
+        for jets in wanted or ()
     ]
-    jets = segment_jets(requests, point)
-    found = [
-        (segment.text, each)
-        for (segment, _), wanted in zip(requests, jets, strict=True)
-        for each in wanted or ()
-    ]
-    return ResolvedPlan([name for name, _ in found], [each for _, each in found])
-
-
-def _by_depth(word: Word, part: Part) -> list[tuple[Segment, Draw | None]]:
-    """Each segment with its draw: operators that are applied first have independent draws."""
-    requests, draw = [], part.draw
-    for segment in word:
-        requests.append((segment, draw))
-        draw = None if draw is None else draw.inner()
-    return requests
+    functions = [f for head, _ in heads for f in head.factors if isinstance(f, InnerFunction)]
+    leaves = [[parts for parts, _ in each.operator.leaves] for each in functions]
+    others = [each for parts in leaves for each in _pushes(parts, point, function)]
+    return [Push(function, named, inside), *others]

@@ -19,9 +19,8 @@ from ..jets.point import Point
 from ..jets.terms import Factors, Terms
 from ..jets.weighted_jets import WeightedJets, added_up, balanced, outer, power_of, times
 from ..probes.base import AbstractProbe, Draw
-from ..schemes.cost import shapes
 from ..schemes.expansion import Alpha, Direction
-from ..schemes.planner import KINDS, Kind, plan
+from ..schemes.names import NAMED, Kind, scheme_of
 from ..schemes.scheme import Jet, Readout, Scheme
 
 
@@ -100,22 +99,20 @@ def is_linear(factors: Factors) -> bool:
 
 def planned_jets(jets: WeightedJets, point: Point, kind: Kind) -> list[WeightedJets]:
     """The terms Π_j (v_rj·∇)^{p_j} by the plan of their pattern p, in which the number of a slot
-    stands for its direction. A parameter for each direction is the plan "nested".
-
-    Second derivatives are read from pairs of directions, which can be replaced on the way through u
-    as single directions can.
+    stands for its direction. They have a parameter for each direction already, as the plan "nested"
+    has.
     """
     if len(jets.tangents) == 1:
         return [jets]
     if isinstance(kind, Scheme):
         raise ValueError(
             "a plan written by hand reads single derivatives of coordinates; for a sum of terms "
-            f"choose one of {', '.join(KINDS)}."
+            f"choose one of {', '.join(NAMED)}."
         )
-    if kind == "nested" or (kind == "auto" and jets.order == 2):
+    if kind in ("auto", "nested"):
         return [jets]
     alpha: Alpha = tuple(enumerate(jets.output))
-    scheme = plan((alpha,), kind).scheme
+    scheme = scheme_of((alpha,), kind)
     design = jets.design
     if any(len(along) > 1 for jet in scheme.jets for _, along in jet.tangents):
         jets = balanced(jets)
@@ -128,7 +125,7 @@ def coordinate_jets(
     wanted: Sequence[Alpha], point: Point, kind: Kind
 ) -> dict[Alpha, list[WeightedJets]]:
     """Coordinate derivatives, planned together. A variable is (argnum, coordinate)."""
-    scheme = plan(wanted, kind).scheme
+    scheme = scheme_of(wanted, kind)
     variables: set[Any] = {v for jet in scheme.jets for _, along in jet.tangents for v, _ in along}
     slots = {v: basis(v[0], np.array([v[1]])) for v in variables}
     names = {v: ("coordinate", *v) for v in variables}
@@ -146,7 +143,7 @@ def read_scheme(
     with the same weights. Jets of one shape are stacked, term by term.
     """
     result: dict[Alpha, list[WeightedJets]] = {alpha: [] for alpha in scheme.readouts}
-    for (tangents, _), jets in shapes(scheme).items():
+    for (tangents, _), jets in scheme.shapes.items():
         along = {k: [dict(jet.tangents)[k] for jet in jets] for k in sorted(tangents, reverse=True)}
         directions = {
             exponents: interleave([_direction(each, slots, point) for each in column], point)

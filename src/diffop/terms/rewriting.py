@@ -17,6 +17,9 @@ application before (the primal, N directions and the collapsed sum): (N + 2)^m i
 
 Estimates keep their jets: a composition of two draws with one key would be biased.
 
+*Powers of coordinates.* Σ_i ∂_i^k and its single terms are written as what shares more jets
+(`powers.py`).
+
 *Sums of order one.* Terms of order one that are only added up are Σ_j c_j(x) D_j. Order one is
 linear in the direction v,
 
@@ -29,7 +32,7 @@ coordinate that other derivatives use as well costs nothing and stays: u_x of u_
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import equinox as eqx
 import jax
@@ -45,17 +48,16 @@ from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
-from ..probes.base import Draw
 from ..schemes.scheme import Scheme
 from .arranging import derivatives_of
 from .coefficients import plain, value_at
 from .entries import Entries
+from .forward_gradient import forward_gradients
 from .modes import modes_of
+from .powers import Request, by_coordinates, power_sums
 from .products import as_polynomial
-from .term import Segment, Term, flux, inner_key
+from .term import Part, Segment, Term, flux, inner_key
 
-Request: TypeAlias = tuple[int, Term, Draw | None]
-"""The number of an operator, one of its terms, and the term's draw."""
 MANY = 3
 """Powers of at least this many terms are nested."""
 _LARGE = 1e15
@@ -136,6 +138,21 @@ def composed(term: Term, point: Point) -> Term:
         else:
             word.append(segment)
     return Term(term.coefficient, tuple(word)) if len(word) > len(term.word) else term
+
+
+def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[Request]:
+    """The terms of several operators, each a list of parts, as they are evaluated at a point."""
+    requests: list[Request] = []
+    for position, parts in enumerate(operators):
+        for part in parts:
+            for term in part.terms:
+                for each in product_rule(term, point):
+                    term = composed(each, point) if part.draw is None else each
+                    requests.append((position, term, part.draw))
+    if len(requests) == 1:
+        return requests
+    requests = power_sums(by_coordinates(requests, point), point)
+    return first_order_sums(forward_gradients(requests, point), point)
 
 
 def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]:

@@ -10,9 +10,8 @@ from ..jets.terms import Factor, Factors, ProbedTerms
 from ..notation import dims_mark, variable_symbol
 from ..probes import AbstractDenseProbe, AbstractProbe, Shifted
 from ..probes.base import target_of
-from ..schemes import planner
 from ..schemes.expansion import Alpha
-from ..schemes.planner import Kind, Planned
+from ..schemes.names import Kind, scheme_of
 from ..schemes.scheme import Readout, Scheme
 from .inner import InnerFunction
 from .nonlocal_terms import Nonlocal
@@ -36,7 +35,7 @@ def _jets_and_weights(readout: Readout) -> tuple[str, str]:
 
 def describe(
     name: str, factors: Factors, draws: int | None, probe: AbstractProbe | None, kind: Kind
-) -> tuple[PlanRow, Planned | None]:
+) -> tuple[PlanRow, Scheme | None]:
     """The row of one product of factors, and the scheme of its terms' pattern if it needs one."""
     order = order_of(factors)
     if not factors:
@@ -63,11 +62,10 @@ def describe(
         return row, None
     if exact and kind == "auto" and order > 2 and all(terms.constant for terms, _ in factors):
         row = row._replace(method=f"exact, up to {MOST} coefficients as one polynomial")
-    chosen = "nested" if kind == "auto" and order == 2 else kind
     alpha: Alpha = tuple(zip("ijklmnopqrst", exponents, strict=False))
-    planned = planner.plan((alpha,), chosen)
-    jets, weights = _jets_and_weights(planned.scheme.readouts[alpha])
-    return row._replace(jets=jets, weights=weights), planned
+    scheme = scheme_of((alpha,), kind)
+    jets, weights = _jets_and_weights(scheme.readouts[alpha])
+    return row._replace(jets=jets, weights=weights), scheme
 
 
 def _dense_row(row: PlanRow, factors: Factors, probe: AbstractDenseProbe | Shifted) -> PlanRow:

@@ -11,7 +11,6 @@ segment, Δ².
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import filterfalse
 from typing import Any, TypeAlias, final
 
 import equinox as eqx
@@ -330,7 +329,8 @@ def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
     terms = tuple(terms)
     if len(terms) > 1:
         terms = _collected(terms)
-    kept = tuple(filterfalse(_vanishes, terms))
+    numbers = ((term.coefficient, term) for term in terms)
+    kept = tuple(term for c, term in numbers if not (isinstance(c, Number) and c.value == 0))
     _check_kinds(kept)
     return kept
 
@@ -344,10 +344,6 @@ def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
             term = Term(add(known.coefficient, term.coefficient), known.word)
         collected[key] = term
     return tuple(collected.values())
-
-
-def _vanishes(term: Term) -> bool:
-    return isinstance(term.coefficient, Number) and term.coefficient.value == 0
 
 
 def _check_kinds(terms: Sequence[Term]) -> None:

@@ -17,9 +17,9 @@ from ..parallel.mesh import checked
 from ..parallel.processes import by_first
 from ..pde import AbstractReferenceProblem
 from ..precision import PRECISIONS
+from ..storage.disk import MARGIN, room
 from . import runs
 from .checkpoints import Checkpoints
-from .disk import MARGIN, room
 from .iteration import State
 from .loggers import require_train_extra
 from .memory import memory_bytes

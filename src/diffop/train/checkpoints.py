@@ -12,21 +12,23 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from jaxtyping import PyTree
 
-from ..parallel.mesh import in_words, sizes_of
+from ..kinds import as_word
+from ..parallel.mesh import sizes_of
 from ..parallel.processes import by_first, gathered, is_first
-from . import disk
-from .disk import damage, described, environment, numbers, plain
-from .identity import digest_with_code
-from .iteration import State
+from ..storage import stored
+from ..storage.arrays import described, filled, numbers
+from ..storage.disk import damage, remove
+from ..storage.environment import changes, environment
+from ..storage.identity import digest_with_code
+from ..storage.stored import NOTES, Arrays, read_arrays, read_notes
+from .iteration import State, recent_loss
 from .loggers import require_train_extra
-from .stored import NOTES, read_arrays, read_notes
 
 _INTERVAL = 60.0  # seconds
 _SHARE = 20  # writing takes at most one twentieth of the time
 _LENGTH = 200  # characters of a reason; tensorstore's are long
 _NAMED = 8  # differences in one message
 _LASTING = ("key",)  # parts that are equal bit for bit on any device, with any versions
-_RECENT = 100  # steps over which the loss is averaged
 _DAMAGED = ".damaged"
 
 
@@ -155,19 +157,6 @@ class Checkpoints:
         **Arguments:**
 
         - `parts`: pytrees, by name: the starting model, the loss, the optimiser and the key.
-
-        !!! example
-
-            ```python
-            import tempfile
-            import jax, jax.numpy as jnp, optax
-            import diffop as do
-
-            with tempfile.TemporaryDirectory() as directory:
-                checkpoints = do.train.Checkpoints(directory)
-                checkpoints.identify(model=jnp.ones(2), key=jax.random.key(0))
-                checkpoints.save(do.train.State.initial(jnp.ones(2), optax.sgd(0.01)))
-            ```
         """
         self._made_of = {name: digest_with_code(part) for name, part in parts.items()}
 
@@ -261,7 +250,8 @@ class Checkpoints:
         **Returns:** whether it was written; if not, `tell` was called with the reason.
         """
         began = time.monotonic()
-        score = _score(state) if score is None else score
+        if score is None:
+            score = recent_loss(state) if state.step else math.inf
         score = math.inf if math.isnan(score) else score
         best = {"step": state.step, "score": score}
         if self._best is not None and self._best["score"] <= score:
@@ -269,7 +259,11 @@ class Checkpoints:
         try:
             self._write(state, best, dict(notes or {}))
         except OSError as error:
-            self._give_up(state.step, error)
+            reason = error.strerror or str(error)
+            self._tell(
+                f"the checkpoint {self.path(state.step)} could not be written: "
+                f"{reason[:_LENGTH]}; training goes on without it."
+            )
             return False
         finally:
             self._last_step, self._last_time = state.step, time.monotonic()
@@ -289,8 +283,8 @@ class Checkpoints:
         folder, only the link.
         """
         whole = [self.path(step) for step in self.steps]
-        for path in (*whole, *self._damaged(), *disk.unfinished(self.directory)):
-            disk.remove(path)
+        for path in (*whole, *self._damaged(), *stored.unfinished(self.directory)):
+            remove(path)
         empty = self.directory.is_dir() and not any(self.directory.iterdir())
         if empty and not self.directory.is_symlink():
             self.directory.rmdir()
@@ -309,8 +303,9 @@ class Checkpoints:
     def _gone_back_to(self, step: int, like: State) -> Saved:
         notes = read_notes(self.path(step))
         saved = self._read(step, notes, like)
-        changed = disk.changes(notes["environment"])
-        same = not changed and notes.get("mesh", {}) == _mesh(like)
+        changed, meshes = changes(notes["environment"]), (notes.get("mesh", {}), _mesh(like))
+        before, now = (as_word(mesh) or "one device" for mesh in meshes)
+        same = not changed and before == now
         check_parts(self.path(step), notes.get("made_of", {}), self._made_of, same)
         self._best = notes["best"]
         self._last_step = step
@@ -319,8 +314,6 @@ class Checkpoints:
                 f"the checkpoint {self.path(step)} was made with other versions ({changed}); the "
                 f"results may differ in their last digits from those of an uninterrupted fit."
             )
-        meshes = notes.get("mesh", {}), _mesh(like)
-        before, now = (in_words(mesh) or "one device" for mesh in meshes)
         if before != now:
             self._tell(
                 f"the checkpoint {self.path(step)} was made on {before}, and the fit goes on on "
@@ -332,12 +325,11 @@ class Checkpoints:
         path = self.path(step)
         check_equal(path, notes["configuration"], self._configuration)
         check_equal(path, notes["arrays"], described((like.model, like.optimiser)))
-        places = {"model": numbers(like.model), "optimiser": numbers(like.optimiser)}
-        arrays = read_arrays(path, {**places, "losses": [like.losses]})
+        arrays = read_arrays(path, _numbers(like))
         state = State(
             step,
-            disk.filled(like.model, arrays["model"]),
-            disk.filled(like.optimiser, arrays["optimiser"]),
+            filled(like.model, arrays["model"]),
+            filled(like.optimiser, arrays["optimiser"]),
             np.asarray(arrays["losses"][0])[:step],
             notes["seconds"],
             notes["compile_seconds"],
@@ -345,11 +337,7 @@ class Checkpoints:
         return Saved(state, notes["notes"])
 
     def _write(self, state: State, best: dict[str, Any], notes: dict[str, Any]) -> None:
-        arrays = {
-            "model": plain(state.model),
-            "optimiser": plain(state.optimiser),
-            "losses": [state.losses],
-        }
+        arrays = _numbers(state)
         own = {
             "seconds": state.seconds,
             "compile_seconds": state.compile_seconds,
@@ -361,24 +349,17 @@ class Checkpoints:
             "arrays": described((state.model, state.optimiser)),
             "notes": notes,
         }
-        disk.write(self.directory, state.step, arrays, own)
+        stored.write(self.directory, state.step, arrays, own)
 
     def _remove(self, path: pathlib.Path) -> None:
         try:
-            disk.remove(path)
+            remove(path)
         except OSError as error:
             self._tell(f"the old checkpoint {path} could not be removed: {error}.")
 
     def _damaged(self) -> list[pathlib.Path]:
         paths = self.directory.glob(f"*{_DAMAGED}*")
         return [path for path in paths if path.name.partition(_DAMAGED)[0].isdecimal()]
-
-    def _give_up(self, step: int, error: Exception) -> None:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        self._tell(
-            f"the checkpoint {self.path(step)} could not be written: {reason[:_LENGTH]}; training "
-            f"goes on without it."
-        )
 
     def _set_aside(self, step: int, reason: str) -> None:
         path = self.path(step)
@@ -389,8 +370,10 @@ class Checkpoints:
         self._tell(f"the checkpoint {path} was skipped: {reason}; it is now called {aside.name}.")
 
 
-def _score(state: State) -> float:
-    return float(np.mean(state.losses[-_RECENT:])) if state.step else math.inf
+def _numbers(state: State) -> Arrays:
+    """What is written of a state as arrays."""
+    places = {"model": numbers(state.model), "optimiser": numbers(state.optimiser)}
+    return {**places, "losses": [state.losses]}
 
 
 def _mesh(state: State) -> dict[str, int]:

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.methods import has_method
+from ..losses.pointwise import Pointwise
 from ..methods.vector import check_residuals, usual_damping
 
 _NOTHING = 1e-6  # of the loss
@@ -108,9 +109,7 @@ def standard_errors(
         )
     shift = usual_damping(theta) if damping is None else damping
     found = _moved(groups, asked, theta, shift, sum(sizes) < theta.size)
-    noise = np.concatenate(
-        [np.full(n, s) for n, s in zip(sizes, _variances(found, sizes), strict=True)]
-    )
+    noise = np.repeat(_variances(found, sizes), sizes)
     return jax.tree.map(
         lambda moves: jnp.sqrt(moves**2 @ jnp.asarray(noise, moves.dtype)), found.moves
     )
@@ -171,7 +170,7 @@ def _groups(loss: Any, model: PyTree, key: PRNGKeyArray) -> list[Float[Array, " 
         tree = loss.residuals(model, key)
     else:
         named = loss.pointwise(model, key).values()
-        tree = [[each(model) for each in (g if isinstance(g, list) else [g])] for g in named]
+        tree = [[each(model) for each in ([g] if isinstance(g, Pointwise) else g)] for g in named]
     leaves = map(jnp.asarray, jax.tree.leaves(tree))
     return [
         jnp.concatenate([leaf.real.ravel(), leaf.imag.ravel()])

@@ -146,30 +146,13 @@ class FixedPoints:
         !!! example
 
             ```python
-            import jax, jax.numpy as jnp
+            import jax
             import diffop as do
 
-            class Circle(do.pde.AbstractSolvedProblem):
-                name = "circle"
-                dim = 1
-
-                def operators(self):
-                    return {"u": do.Identity(), "u_t": do.Partial(0)}
-
-                def residual(self, values, x):
-                    return values["u_t"] - jnp.stack([-values["u"][1], values["u"][0]])
-
-                def sample(self, key, count):
-                    return jax.random.uniform(key, (count, 1))
-
-                def solution(self, x):
-                    return jnp.stack([jnp.cos(x[0]), jnp.sin(x[0])])
-
-                def null_shape(self, x):
-                    return jnp.array([1.0, 0.0])
-
-            points = do.train.FixedPoints(Circle(), jax.random.key(0), 100)
-            points.component_errors(lambda x: jnp.stack([jnp.cos(x[0]), x[0]]))["[0]"].rel_l2  # 0.0
+            problem = do.pde.Kovasznay()
+            points = do.train.FixedPoints(problem, jax.random.key(0), 100)
+            errors = points.component_errors(lambda x: problem.solution(x).at[2].set(0.0))
+            errors["[0]"].rel_l2, errors["[2]"].rel_l2  # 0.0, 1.0
             ```
         """
         values, solution = self._both(u, fraction)
@@ -200,13 +183,6 @@ class NoPoints:
 
     def component_errors(self, u: object, fraction: float = 1.0) -> dict[str, Errors]:
         return {}
-
-
-def test_points(
-    problem: AbstractProblem, key: PRNGKeyArray, mesh: Mesh | None
-) -> FixedPoints | NoPoints:
-    """The points at which the errors of a run are measured."""
-    return FixedPoints(problem, key, mesh=mesh) if isinstance(problem, Measured) else NoPoints()
 
 
 def _errors(values: np.ndarray, solution: np.ndarray) -> Errors:

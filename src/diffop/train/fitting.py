@@ -4,18 +4,17 @@ import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
-from ..parallel.mesh import has_several_processes
 from ..parallel.processes import Stop, is_first
 from ..streams import VERSION
 from .asked import check_asked
-from .checkpoints import Checkpoints
-from .iteration import Loss, Optimiser, State, iterate, without_arrays
+from .checkpoints import Checkpoints, Saved
+from .iteration import Loss, Optimiser, State, iterate
 from .listeners import AbstractListener
 from .loggers import tell
 from .progress import Progress
@@ -117,12 +116,12 @@ def fit(
         ```
     """
     check_asked(loss, steps, key)
-    start, notes = State.initial(model, optimiser, mesh), None
+    start = Saved(State.initial(model, optimiser, mesh), {})
     if checkpoints is not None:
         parts = {"model": model, "loss": loss, "optimiser": optimiser}
         checkpoints.identify(**parts, key=(key, VERSION))  # the draws follow from both
-        start, notes = _gone_on(checkpoints, start, steps)
-    heard = [*listeners] if observe is None else [*listeners, _Observing(observe, start.step)]
+        start = _gone_on(checkpoints, start, steps)
+    heard = [*listeners] if observe is None else [*listeners, _Observing(observe, start.state.step)]
     states = iterate(
         model,
         loss,
@@ -130,14 +129,13 @@ def fit(
         steps,
         key=key,
         steps_per_dispatch=steps_per_dispatch,
-        start=start,
+        start=start.state,
         mesh=mesh,
     )
-    progress = Progress(steps, heard, checkpoints=checkpoints, made=start.step, notes=notes)
-    if start.step < steps:
-        start = without_arrays(start)  # they were copied
+    progress = Progress(steps, heard, start, checkpoints=checkpoints)
+    del start  # with its arrays
     with progress, _stop(mesh) as stop:
-        state = progress.through(states, start, stop)
+        state = progress.through(states, stop)
     if checkpoints is not None and is_first():
         checkpoints.remove_damaged()
     return Fit(state.model, state.losses, state.seconds, state.compile_seconds)
@@ -155,23 +153,21 @@ class _Observing(AbstractListener):
         self._observe(state.step, state.model, losses)
 
 
-def _gone_on(
-    checkpoints: Checkpoints, start: State, steps: int
-) -> tuple[State, dict[str, Any] | None]:
-    """Where a fit continues and its notes, with a message unless that is the start."""
-    saved = checkpoints.newest(start)
+def _gone_on(checkpoints: Checkpoints, start: Saved, steps: int) -> Saved:
+    """Where a fit continues, with a message unless that is the start."""
+    saved = checkpoints.newest(start.state)
     if saved is None:
-        return start, None
+        return start
     made = saved.state.step
     if made == steps:
         tell(f"the fit in {checkpoints.directory} has ended: nothing to do.")
     elif 0 < made < steps:
         tell(f"going on after step {made} in {checkpoints.directory}.")
-    return saved.state, saved.notes
+    return saved
 
 
 def _stop(mesh: Mesh | None) -> AbstractContextManager[Stop | None]:
     """Processes that train together wait for one another, so none may stop alone."""
-    if mesh is None or not has_several_processes(mesh):
+    if mesh is None or not mesh.is_multi_process:
         return contextlib.nullcontext()
     return Stop(lambda text: print(f"diffop: {text}", file=sys.stderr))

@@ -82,16 +82,18 @@ class State(NamedTuple):
 
 @final
 class Outcome(NamedTuple):
-    """What a dispatch reports about its steps.
-
-    - `losses`: one for each step.
-    - `terms`: their terms, by name.
-    - `finite`: whether all parameters are finite numbers after the last step.
+    """The losses of a dispatch's steps, their terms by name, and whether all parameters are finite
+    after the last step.
     """
 
     losses: Float[Array, " steps"]
     terms: dict[str, Float[Array, " steps"]]
     finite: Bool[Array, ""]
+
+
+def recent_loss(state: State) -> float:
+    """The mean of the last 100 losses, or of all if there are fewer."""
+    return float(np.mean(state.losses[-100:]))
 
 
 def without_arrays(state: State) -> State:
@@ -154,37 +156,39 @@ def iterate(
     run = _Run(method, rest, static, layout)
     carry = layout.owned((parameters, start.optimiser))
     start = without_arrays(start)  # there is no room for a large network twice
-    programs = _Programs(run, layout, layout.shard((arrays, key)), start.compile_seconds)
     dispatches = _dispatches(steps, steps_per_dispatch)
-    return _states(programs, carry, static, start, dispatches, steps, method.helps)
+    return _states(run, layout.shard((arrays, key)), carry, start, dispatches)
 
 
 def _states(
-    programs: "_Programs",
+    run: "_Run",
+    constants: tuple[PyTree, PRNGKeyArray],
     carry: tuple[PyTree, PyTree],
-    static: PyTree,
     start: State,
     dispatches: list[np.ndarray],
-    steps: int,
-    helps: str,
 ) -> Iterator[State]:
-    losses, seconds = None, start.seconds
+    (method, _, static), steps = run.parts, int(dispatches[-1][-1]) + 1
+    programs: dict[int, Callable] = {}  # by how many steps they make
+    losses, seconds, compile_seconds = None, start.seconds, start.compile_seconds
     for indices in dispatches:
         indices = indices[indices >= start.step]
         if not indices.size:
             continue
-        program = programs.compiled_for(carry, indices)
-        started = time.perf_counter()
-        carry, made = interruptible(jax.block_until_ready, program(carry, indices))
-        seconds += time.perf_counter() - started
+        if indices.size not in programs:
+            began = time.perf_counter()
+            programs[indices.size] = run.compiled(carry, *constants, indices)
+            compile_seconds += time.perf_counter() - began
+        program, began = programs[indices.size], time.perf_counter()
+        carry, made = interruptible(jax.block_until_ready, program(carry, *constants, indices))
+        seconds += time.perf_counter() - began
         first, last = int(indices[0]), int(indices[-1]) + 1
-        check_finite(made, first, steps, helps)
+        check_finite(made, first, steps, method.helps)
         if losses is None:
             losses = np.empty(steps, made.losses.dtype)
             losses[: start.step] = start.losses
         losses[first:last] = made.losses
         model = eqx.combine(carry[0], static)
-        yield State(last, model, carry[1], losses[:last], seconds, programs.compile_seconds)
+        yield State(last, model, carry[1], losses[:last], seconds, compile_seconds)
 
 
 def _opened(loss: Loss) -> Any:
@@ -194,14 +198,8 @@ def _opened(loss: Loss) -> Any:
 
 @final
 class _Run:
-    """The steps of a dispatch as a function of all arrays. Runs are equal if everything else is, so
-    that one program serves them all.
-
-    **Arguments:**
-
-    - `method`: that makes the steps.
-    - `loss`, `model`: without their arrays, and without the parameters.
-    - `layout`: where the arrays are.
+    """The steps of a dispatch as a function of all arrays; `loss` and `model` are without theirs.
+    Runs are equal if everything else is, so that one program serves them all.
     """
 
     __name__ = "steps"  # in profiles, and where JAX logs what it compiles
@@ -215,6 +213,17 @@ class _Run:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Run) and self._held == other._held
 
+    @property
+    def parts(self) -> tuple[AbstractMethod, PyTree, PyTree]:
+        """The method, and the loss and the model without their arrays."""
+        return self._held.value
+
+    def compiled(self, carry: tuple[PyTree, PyTree], *others: PyTree) -> Callable:
+        """The program for arguments of these types, which donates the carry."""
+        with self._layout.context():
+            lowered = self._layout.jit(self, carry).lower(carry, *others)
+        return interruptible(lowered.compile)
+
     def __call__(
         self,
         carry: tuple[PyTree, PyTree],
@@ -222,16 +231,17 @@ class _Run:
         key: PRNGKeyArray,
         indices: Int[Array, " steps"],
     ) -> tuple[tuple[PyTree, PyTree], Outcome]:
-        method, loss, model = self._held.value
+        method, loss, model = self.parts
         objective = Objective(eqx.combine(arrays, loss), model)
 
-        def step(carry, index):
+        def step(carry: tuple[PyTree, PyTree], index: Array) -> Any:
             parameters, memory, evaluated = method.step(objective, *carry, key, index)
             return (parameters, memory), evaluated
 
-        carry, (losses, terms) = jax.lax.scan(step, self._layout.entered(carry), indices)
+        carry = jax.tree.map(self._layout.enter, carry)
+        carry, (losses, terms) = jax.lax.scan(step, carry, indices)
         outcome = Outcome(losses, terms, _all_finite(carry[0]))
-        return self._layout.left(carry), outcome
+        return jax.tree.map(self._layout.leave, carry), outcome
 
 
 def _all_finite(parameters: PyTree) -> Bool[Array, ""]:
@@ -286,38 +296,6 @@ def _dispatches(steps: int, limit: int) -> list[np.ndarray]:
         length = limit  # a shorter last run costs one more compilation, many short runs cost more
     numbers = np.arange(steps, dtype=np.int32)
     return [numbers[start : start + length] for start in range(0, steps, length)]
-
-
-@final
-class _Programs:
-    """The compiled runs, one for each length, and the time that compiling took.
-
-    **Arguments:**
-
-    - `run`: maps a carry, the rest of its arguments and step numbers to a carry and an `Outcome`.
-    - `layout`: where the arrays are.
-    - `arguments`: the rest of its arguments.
-    - `compile_seconds`: how long compiling took before.
-    """
-
-    def __init__(self, run: Callable, layout: Layout, arguments: tuple, compile_seconds: float):
-        self._run = run
-        self._layout = layout
-        self._arguments = arguments
-        self._programs: dict[int, Callable] = {}
-        self.compile_seconds = compile_seconds
-
-    def compiled_for(self, carry: PyTree, indices: np.ndarray) -> Callable:
-        length = len(indices)
-        if length not in self._programs:
-            started = time.perf_counter()
-            with self._layout.context():
-                jitted = self._layout.jit(self._run, carry)
-                lowered = jitted.lower(carry, *self._arguments, indices)
-            self._programs[length] = interruptible(lowered.compile)
-            self.compile_seconds += time.perf_counter() - started
-        program = self._programs[length]
-        return lambda carry, indices: program(carry, *self._arguments, indices)
 
 
 @final
@@ -397,10 +375,9 @@ def _bad_loss(
     bad = tuple(name for name, value in values.items() if not np.isfinite(value))
     step = first + index + 1
     what = f"the loss became {np.asarray(outcome.losses)[index]} at step {step} of {steps}"
-    if len(values) > 1 or "loss" not in values:
-        what += (
-            f" (its terms: {', '.join(f'{name} {value:.3g}' for name, value in values.items())})"
-        )
+    if values.keys() != {"loss"}:
+        terms = ", ".join(f"{name} {value:.3g}" for name, value in values.items())
+        what = f"{what} (its terms: {terms})"
     return NonFiniteLossError(what, step, bad, helps=helps)
 
 

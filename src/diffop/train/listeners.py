@@ -3,12 +3,8 @@
 import abc
 from typing import Any, final
 
-import numpy as np
-
 from ..scalars import plain
-from .iteration import State
-
-_RECENT = 100  # steps over which the loss is averaged
+from .iteration import State, recent_loss
 
 
 class AbstractListener(abc.ABC):
@@ -122,7 +118,7 @@ class EarlyStopping(AbstractListener):
         self._step = 0
 
     def after(self, state: State) -> None:
-        mean = float(np.mean(state.losses[-_RECENT:]))
+        mean = recent_loss(state)
         if self._best is None or mean < self._best - self._least * abs(self._best):
             self._best, self._step = mean, state.step
         if state.step - self._step >= self._patience:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..extras import require
 from ..parallel.processes import is_first
-from . import strict_json
-from .disk import replacing, sync
+from ..storage import strict_json
+from ..storage.disk import replacing, sync
 from .iteration import State
 from .listeners import AbstractListener
 
@@ -40,12 +40,7 @@ class Metric(NamedTuple):
 
 
 class AbstractLogger(AbstractListener):
-    """A listener that records the numbers of a run.
-
-    **Arguments:**
-
-    - `step`: the step from which the run continues.
-    """
+    """A listener that records the numbers of a run, which continues from a step."""
 
     def __init__(self, step: int):
         self._made = step
@@ -62,13 +57,8 @@ class AbstractLogger(AbstractListener):
 
 @final
 class MetricsFile(AbstractLogger):
-    """Appends a line to `metrics.jsonl` after each dispatch.
-
-    **Arguments:**
-
-    - `directory`: of the run.
-    - `step`: the step from which the run continues; later lines are removed.
-    - `tell`: called with a sentence the first time a line cannot be written.
+    """Appends a line to `metrics.jsonl` after each dispatch. Lines from after the step from which
+    the run continues are removed. Only the first line that cannot be written is told.
     """
 
     def __init__(self, directory: pathlib.Path, step: int, tell: Callable[[str], None]):
@@ -121,13 +111,8 @@ def _parsed(line: str) -> Metric | None:
 
 @final
 class TensorBoard(AbstractLogger):
-    """Writes events for TensorBoard below the run's directory: `tensorboard --logdir DIR`.
-
-    **Arguments:**
-
-    - `directory`: of the run.
-    - `run`: the contents of `run.json`.
-    - `step`: the step from which the run continues; TensorBoard leaves later events out.
+    """Writes events for TensorBoard below the run's directory: `tensorboard --logdir DIR`, which
+    leaves out earlier events from after the step from which the run continues.
     """
 
     def __init__(self, directory: pathlib.Path, run: dict[str, Any], step: int):
@@ -156,8 +141,6 @@ class WeightsAndBiases(AbstractLogger):
 
     Configure where the numbers go as for any use of `wandb`: by `wandb login` or its environment
     variables, such as `WANDB_MODE=offline`.
-
-    **Arguments:** as for `TensorBoard`.
     """
 
     def __init__(self, directory: pathlib.Path, run: dict[str, Any], step: int):
@@ -217,11 +200,6 @@ def in_a_line(error: Exception) -> str:
 class Bar(AbstractLogger):
     """Shows steps, loss, error, speed and the time left on the error stream: as a bar on a
     terminal, otherwise as a line from time to time.
-
-    **Arguments:**
-
-    - `made`: how many steps were made before.
-    - `steps`: how many there will be in all.
     """
 
     def __init__(self, made: int, steps: int):

@@ -4,7 +4,7 @@ import dataclasses
 import os
 import pathlib
 from collections.abc import Callable
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import equinox as eqx
 import jax
@@ -23,11 +23,11 @@ from ..pde import AbstractProblem
 from ..pde.own import made
 from ..precision import PRECISIONS
 from ..scalars import plain
+from ..storage.disk import is_as_signed
 from ..streams import stream
 from .checkpoints import Checkpoints
-from .disk import is_as_signed
 from .iteration import State
-from .runs import CHECKPOINTS, MODEL, REPORT, RUN, described, settings_of, started_with
+from .runs import CHECKPOINTS, MODEL, REPORT, RUN, read, settings_of, started_with
 from .settings import Problem, Settings, identity, own_dim
 
 
@@ -98,7 +98,8 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
     It depends only on the problem's domain and boundary condition, not on its coefficients or
     solution. Its scale may follow from the source, at points of separate random streams.
     """
-    net = _network(settings, problem, stream(key, "weights"))
+    sizes = (settings.width, settings.depth, settings.block, settings.channels)
+    net = _network(problem, *sizes, settings.sharing, stream(key, "weights"))
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)
     anchor, scale = settings.anchor, settings.output_scale
@@ -119,18 +120,23 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
     return problem.ansatz(net)
 
 
-def _network(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Callable:
+def _network(
+    problem: AbstractProblem,
+    width: int,
+    depth: int,
+    block: int,
+    channels: int,
+    sharing: str,
+    key: PRNGKeyArray,
+) -> Callable:
     """The tanh network alone."""
-    inputs = problem.dim if problem.inputs is None else problem.inputs
-    sizes, how = (settings.width, settings.depth), {"activation": jnp.tanh, "key": key}
-    if settings.block == settings.channels == 1 and settings.sharing != "sliding":
-        return eqx.nn.MLP(inputs, problem.outputs, *sizes, **how)
-    how |= {"channels": settings.channels, "out_size": problem.outputs}
-    if settings.sharing == "sliding":
-        return SlidingMLP(inputs, settings.block, *sizes, common=_common(problem), **how)
-    return WeightSharedMLP(
-        inputs, settings.block, *sizes, summed=settings.sharing == "summed", **how
-    )
+    inputs, how = problem.inputs or problem.dim, {"activation": jnp.tanh, "key": key}
+    if block == channels == 1 and sharing != "sliding":
+        return eqx.nn.MLP(inputs, problem.outputs, width, depth, **how)
+    how |= {"channels": channels, "out_size": problem.outputs}
+    if sharing == "sliding":
+        return SlidingMLP(inputs, block, width, depth, common=_common(problem), **how)
+    return WeightSharedMLP(inputs, block, width, depth, summed=sharing == "summed", **how)
 
 
 def _common(problem: AbstractProblem) -> int:
@@ -212,7 +218,7 @@ def load(
             f"{path} has no {REPORT}; name the directory of a finished run, or ask for a "
             f'checkpoint="last".'
         )
-    settings = _of(problem, settings_of(described(path / REPORT)), path)
+    settings = _settings(path, read(path / REPORT)["settings"], problem)
     try:
         _check_depth(settings.depth, path / MODEL)
         with PRECISIONS[settings.precision](), (path / MODEL).open("rb") as file:
@@ -241,8 +247,9 @@ def _check_depth(depth: int, *files: pathlib.Path) -> None:
         raise ValueError(f"{depth} hidden layers are not in {size} bytes")
 
 
-def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Settings:
+def _settings(path: pathlib.Path, stored: dict[str, Any], problem: Problem | None) -> Settings:
     """The settings of a run, with the problem itself in place of its name."""
+    settings = settings_of(stored)
     if problem is None:
         return settings
     if identity(problem) != settings.problem:
@@ -261,7 +268,7 @@ def _load_checkpoint(
     if started is None:
         raise FileNotFoundError(f"{path} holds no run; name the directory of one.")
     checkpoints = Checkpoints(path / CHECKPOINTS, configuration=started)
-    settings = _of(problem, settings_of({"settings": started}), path)
+    settings = _settings(path, started, problem)
     if optimiser is not None and path_of(optimiser) == settings.optimiser:
         settings = dataclasses.replace(settings, optimiser=optimiser)
     with PRECISIONS[settings.precision]():

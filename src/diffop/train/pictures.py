@@ -39,13 +39,8 @@ class Curve(NamedTuple):
 
 
 def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None:
-    """Draws errors against steps, the null models as horizontal lines, the losses behind them.
-
-    **Arguments:**
-
-    - `path`: the picture to write; its suffix gives the format.
-    - `curves`: at least one.
-    - `title`: above the picture.
+    """Draws errors against steps, the null models as horizontal lines, the losses behind them, in
+    the format of the path's suffix.
     """
     figure = _figure(8, 4.5)
     error_axis = figure.add_subplot()
@@ -111,13 +106,6 @@ def save_picture(
 ) -> None:
     """Draws a row for each section, and each value at a point: the network, the solution, and the
     difference.
-
-    **Arguments:**
-
-    - `path`: the PNG file to write.
-    - `sections`: at least one.
-    - `network`, `solution`: functions of one point.
-    - `title`: above the picture.
     """
     both = [[_on_section(u, section) for section in sections] for u in (network, solution)]
     for mine, other in zip(*both, strict=True):

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final
 
 from ..parallel.processes import Interrupted, Stop, gathered
-from .checkpoints import Checkpoints
+from .checkpoints import Checkpoints, Saved
 from .evaluate import FixedPoints, NoPoints
-from .iteration import NonFiniteLossError, State
+from .iteration import NonFiniteLossError, State, without_arrays
 from .listeners import AbstractListener
 from .memory import peak_memory_mb
 
@@ -33,10 +33,9 @@ class Progress:
 
     - `steps`: how many steps there will be.
     - `listeners`: called with each state.
+    - `start`: the state before the first step, and the notes of earlier parts of the fit.
     - `points`: the test points, if there are any.
     - `checkpoints`: written when they are due, at a signal, and when a listener ends the fit.
-    - `made`: how many steps were made before.
-    - `notes`: the notes of that time, if a fit continues.
     - `again`: what continues from a checkpoint, in words.
     """
 
@@ -44,18 +43,19 @@ class Progress:
         self,
         steps: int,
         listeners: Sequence[AbstractListener],
+        start: Saved,
         *,
         points: FixedPoints | NoPoints | None = None,
         checkpoints: Checkpoints | None = None,
-        made: int = 0,
-        notes: dict[str, Any] | None = None,
         again: str = "the same call",
     ):
-        known = {**_NOTHING, **(notes or {})}
+        known, made = {**_NOTHING, **start.notes}, start.state.step
         self.errors: list[tuple[int, float]] = [(step, error) for step, error in known["errors"]]
         self.resumed_at: list[int] = known["resumed_at"] + ([made] if made else [])
         self._peak_before: float = known["peak_memory_mb"]
         self._began = time.monotonic() - known["seconds"]
+        # where steps are made, its arrays were copied, and there may be no room for them twice
+        self._start = without_arrays(start.state) if made < steps else start.state
         self._points = NoPoints() if points is None else points
         self._steps = steps
         self._checkpoints = checkpoints
@@ -66,13 +66,12 @@ class Progress:
             if name in self._listeners:
                 self._listeners[name].resume(noted)
 
-    def through(self, states: Iterable[State], state: State, stop: Stop | None) -> State:
+    def through(self, states: Iterable[State], stop: Stop | None) -> State:
         """Goes through states.
 
         **Arguments:**
 
         - `states`: as `iterate` gives them.
-        - `state`: the state before them.
         - `stop`: listens to signals; None if the process trains alone.
 
         **Returns:** the last state.
@@ -80,6 +79,7 @@ class Progress:
         **Raises:** what listeners raise; `NonFiniteLossError` naming the newest checkpoint;
         `Interrupted` after SIGINT or SIGTERM.
         """
+        state = self._start
         ended, number, kept = False, None, state.step
         try:
             for state in states:

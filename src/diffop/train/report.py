@@ -6,16 +6,13 @@ from typing import Any, final
 
 import equinox as eqx
 import jax
-import numpy as np
 
-from ..parallel.mesh import in_words, sizes_of
-from .disk import environment
+from ..kinds import as_word
+from ..parallel.mesh import sizes_of
+from ..storage.environment import environment
 from .evaluate import FixedPoints, NoPoints
-from .iteration import State
+from .iteration import State, recent_loss
 from .progress import Progress
-from .settings import Settings, identity
-
-_RECENT = 100  # steps over which the loss is averaged
 
 
 @final
@@ -84,7 +81,7 @@ class Report:
             f"compiled in {self.compile_s:.1f} s, "
             f"peak memory {self.peak_memory_mb:.0f} MB, {self.parameters} parameters"
             f"{f', resumed after step {resumed}' if resumed else ''}"
-            f"{f', on {in_words(self.mesh)}' if self.mesh else ''}"
+            f"{f', on {as_word(self.mesh)}' if self.mesh else ''}"
         )
 
     def _errors(self) -> str:
@@ -120,29 +117,25 @@ class Report:
 
 
 def summarise(
-    settings: Settings, points: FixedPoints | NoPoints, state: State, progress: Progress
+    run: dict[str, Any], points: FixedPoints | NoPoints, state: State, progress: Progress
 ) -> Report:
-    """The report of a run that has made all its steps."""
+    """The report of a run that has made all its steps, whose settings files hold as `run`."""
     arrays = jax.tree.leaves(eqx.filter(state.model, eqx.is_inexact_array))
     return Report(
-        problem=identity(settings.problem),
-        dim=settings.dim,
-        steps=settings.steps,
-        n=settings.n,
-        seed=settings.seed,
+        **{name: run[name] for name in ("problem", "dim", "steps", "n", "seed")},
         **_measured(points, state),
         it_per_s=state.step / state.seconds,
         compile_s=state.compile_seconds,
         peak_memory_mb=progress.peak_memory_mb,
         parameters=sum(array.size for array in arrays),
-        settings=settings.as_json(),
+        settings=run,
         environment=environment(),
-        loss=float(np.mean(state.losses[-_RECENT:])),
+        loss=recent_loss(state),
         resumed_at=progress.resumed_at,
         mesh=sizes_of(state.model),
         test_points=points.count,
         reference_rel_error=points.rel_error,
-        ended_at=state.step if state.step < settings.steps else None,
+        ended_at=state.step if state.step < run["steps"] else None,
     )
 
 

@@ -18,10 +18,10 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..pde import Recommended
+from ..storage import strict_json
+from ..storage.disk import remove, replacing, sign
 from ..streams import VERSION
-from . import strict_json
 from .checkpoints import CheckpointMismatchError, Checkpoints, check_equal
-from .disk import remove, replacing, sign
 from .loggers import EVENTS, METRICS, read_metrics, require_train_extra
 from .pictures import Curve, save_curves
 from .report import Report
@@ -73,9 +73,9 @@ def _locks(descriptor: int) -> bool:
 
 
 def check_directory(
-    path: pathlib.Path, settings: dict[str, Any], overwrite: bool, resume: bool
+    path: pathlib.Path, wanted: dict[str, Any], overwrite: bool, resume: bool
 ) -> None:
-    """Checks that a run with some settings may write into a directory, without touching it.
+    """Checks that a run with the wanted settings may write into a directory, without touching it.
 
     **Raises:** `ValueError` if both `overwrite` and `resume` are set; `NotADirectoryError` if it is
     a file; `FileExistsError` if it contains anything that may neither be overwritten nor resumed,
@@ -98,45 +98,37 @@ def check_directory(
         return
     started = started_with(path) if resume else None
     if started is not None:
-        check_equal(path, up_to_date(started), up_to_date(settings))
-        _check_streams(path)
+        check_equal(path, up_to_date(started), up_to_date(wanted))
+        if _waits(path) and read(path / RUN).get("streams", 1) != VERSION:
+            raise CheckpointMismatchError(
+                f"{path} was begun by another version of diffop, which draws other random numbers "
+                f"from a seed; start anew in another directory, or go on with that version."
+            )
         return
-    waits = (path / RUN).is_file() and not (path / REPORT).is_file()
     raise FileExistsError(
         f"{path} is not empty{' and holds no run to resume' * resume}; name another directory, or "
         f"say --overwrite (overwrite=True) to replace the results in it"
-        f"{', or --resume (resume=True) to go on with its run' * waits}."
+        f"{', or --resume (resume=True) to go on with its run' * _waits(path)}."
     )
 
 
-def _check_streams(path: pathlib.Path) -> None:
-    """Checks that an unfinished run still draws the same random numbers from its seed.
-
-    **Raises:** `CheckpointMismatchError` if it does not.
-    """
-    unfinished = (path / RUN).is_file() and not (path / REPORT).is_file()
-    if unfinished and read_json(path / RUN).get("streams", 1) != VERSION:
-        raise CheckpointMismatchError(
-            f"{path} was begun by another version of diffop, which draws other random numbers from "
-            f"a seed; start anew in another directory, or go on with that version."
-        )
+def _waits(directory: pathlib.Path) -> bool:
+    """Whether the run in a directory has not ended."""
+    return (directory / RUN).is_file() and not (directory / REPORT).is_file()
 
 
 def started_with(directory: pathlib.Path) -> dict[str, Any] | None:
     """The settings of the run in a directory, finished or not, under the names that they had when
     it started; None if there is no run in it.
     """
-    if (directory / RUN).is_file():
-        return described(directory / RUN)["settings"]
-    if (directory / REPORT).is_file():
-        return described(directory / REPORT)["settings"]
-    return None
+    described = (directory / RUN, directory / REPORT)  # old runs may have the second alone
+    return next((read(path)["settings"] for path in described if path.is_file()), None)
 
 
 def finished(directory: pathlib.Path) -> Report | None:
     """The report of the run in a directory; None if it has not ended."""
     path = directory / REPORT
-    return _made_of(Report, described(path)) if path.is_file() else None
+    return _made_of(Report, read(path)) if path.is_file() else None
 
 
 def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
@@ -175,27 +167,16 @@ def written(directory: pathlib.Path) -> tuple[str, ...]:
     return tuple(name for name in RESULTS if (directory / name).is_file())
 
 
-def settings_of(found: dict[str, Any]) -> Settings:
-    """The settings in `run.json` or `report.json`."""
-    return _made_of(Settings, up_to_date(found["settings"]))
+def settings_of(stored: dict[str, Any]) -> Settings:
+    """The settings whose values are in `run.json` or `report.json`."""
+    return _made_of(Settings, up_to_date(stored))
 
 
-def described(path: pathlib.Path) -> dict[str, Any]:
-    """The contents of `run.json` or `report.json`.
-
-    **Raises:** `ValueError` if it is not such a file, or has another version.
-    """
-    found = read_json(path)
-    if found.get("version", FORM) != FORM:
-        raise ValueError(f"{path} is of another version of diffop; read it with that one.")
-    return found
-
-
-def up_to_date(settings: dict[str, Any]) -> dict[str, Any]:
+def up_to_date(stored: dict[str, Any]) -> dict[str, Any]:
     """Settings of a run that may be older than some of them. A new setting has the value in
     `Recommended` that changes nothing.
     """
-    return dataclasses.asdict(Recommended()) | settings
+    return vars(Recommended()) | stored
 
 
 def _made_of(cls: Any, values: dict[str, Any]) -> Any:
@@ -204,10 +185,10 @@ def _made_of(cls: Any, values: dict[str, Any]) -> Any:
     return cls(**{name: value for name, value in values.items() if name in known})
 
 
-def read_json(path: pathlib.Path) -> dict[str, Any]:
-    """The contents of a JSON file.
+def read(path: pathlib.Path) -> dict[str, Any]:
+    """The contents of `run.json` or `report.json`.
 
-    **Raises:** `ValueError` naming the file if it is not JSON, or not an object.
+    **Raises:** `ValueError` if it is not such a file, or has another version.
     """
     try:
         found = strict_json.loads(path.read_text())
@@ -215,6 +196,8 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
             raise ValueError(f"it holds a {type(found).__name__}")
     except ValueError as error:
         raise ValueError(f"{path} is not the JSON file that a run writes: {error}.") from None
+    if found.get("version", FORM) != FORM:
+        raise ValueError(f"{path} is of another version of diffop; read it with that one.")
     return found
 
 
@@ -225,12 +208,7 @@ def _write_json(path: pathlib.Path, value: dict[str, Any]) -> None:
 
 @final
 class RunOnDisk(NamedTuple):
-    """A run in a directory.
-
-    - `path`: the directory.
-    - `settings`: of the run.
-    - `report`: None while the run goes on.
-    """
+    """A run in a directory; it has no report while it goes on."""
 
     path: pathlib.Path
     settings: Settings
@@ -241,7 +219,7 @@ class RunOnDisk(NamedTuple):
         metrics = read_metrics(self.path)
         if not metrics:
             raise ValueError(f"{self.path} has nothing in its {METRICS} to draw yet.")
-        null = self.report.null_rel_l2 if self.report else read_json(self.path / RUN)["null_rel_l2"]
+        null = self.report.null_rel_l2 if self.report else read(self.path / RUN)["null_rel_l2"]
         steps, losses = zip(*((metric.step, metric.loss) for metric in metrics), strict=True)
         errors = [(metric.step, metric.error) for metric in metrics if metric.error is not None]
         return Curve(label, np.array(steps), np.array(losses), errors, null)
@@ -250,6 +228,18 @@ class RunOnDisk(NamedTuple):
         """How many steps it has recorded."""
         metrics = read_metrics(self.path)
         return metrics[-1].step if metrics else 0
+
+    def configuration(self) -> str:
+        """Its problem, its size, and settings that are not recommended, in words."""
+        given = self.settings
+        usual = vars(recommended(given.problem, given.dim))
+        changed = [
+            name
+            for name, value in usual.items()
+            if name in ("dim", "steps") or getattr(given, name) != value
+        ]
+        words = [f"{name.replace('_', '-')}={getattr(given, name)}" for name in changed]
+        return " ".join([name_of(given.problem), *words])
 
 
 def find_runs(directories: Iterable[pathlib.Path]) -> tuple[list[RunOnDisk], list[str]]:
@@ -281,7 +271,7 @@ def _holds_run(path: pathlib.Path) -> bool:
 
 def _open(path: pathlib.Path) -> RunOnDisk | str:
     try:
-        return RunOnDisk(path, settings_of({"settings": started_with(path)}), finished(path))
+        return RunOnDisk(path, settings_of(started_with(path) or {}), finished(path))
     except ValueError as error:
         return str(error)
     except (AttributeError, KeyError, TypeError) as error:
@@ -302,13 +292,8 @@ _MEANING = "median (lowest – highest); skill = error of the null model / error
 
 def table(runs: Sequence[RunOnDisk]) -> str:
     """Medians and ranges over runs that differ only in their seeds, beside the null model's error.
-
-    **Arguments:**
-
-    - `runs`: as `find_runs` gives them. Runs that have not ended, and copies of runs that were
-        counted already (with equal settings and seeds), are listed below the table.
-
-    **Returns:** lines of text.
+    Runs that have not ended, and copies of runs that were counted already (with equal settings and
+    seeds), are listed below the table.
     """
     groups: dict[str, dict[tuple[int, str], RunOnDisk]] = {}
     rest = []
@@ -318,7 +303,7 @@ def table(runs: Sequence[RunOnDisk]) -> str:
             rest.append(f"{run.path} has not ended: {steps}")
             continue
         key = run.settings.seed, identity(run.settings.problem)
-        counted = groups.setdefault(label(run.settings), {}).setdefault(key, run)
+        counted = groups.setdefault(run.configuration(), {}).setdefault(key, run)
         if counted is not run:
             rest.append(f"{run.path} has the settings and the seed of {counted.path}: not counted")
     reports = ([run.report for run in group.values() if run.report] for group in groups.values())
@@ -340,20 +325,9 @@ def save_plot(runs: Sequence[RunOnDisk], path: pathlib.Path, overwrite: bool) ->
     require_train_extra()
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; name another file with --out, or say --overwrite.")
-    settings = {label(run.settings) for run in runs}
-    title = settings.pop() if len(settings) == 1 else f"{len(runs)} runs"
+    configurations = {run.configuration() for run in runs}
+    title = configurations.pop() if len(configurations) == 1 else f"{len(runs)} runs"
     save_curves(path, [run.curve(str(run.path)) for run in runs], title)
-
-
-def label(settings: Settings) -> str:
-    """A configuration in words: the problem, its size, and settings it does not recommend."""
-    changed = [
-        name
-        for name, value in dataclasses.asdict(recommended(settings.problem, settings.dim)).items()
-        if name in ("dim", "steps") or getattr(settings, name) != value
-    ]
-    words = [f"{name.replace('_', '-')}={getattr(settings, name)}" for name in changed]
-    return " ".join([name_of(settings.problem), *words])
 
 
 def _row(reports: Sequence[Report]) -> tuple[str, ...]:

@@ -1,11 +1,14 @@
 """The settings of a run, checked."""
 
 import dataclasses
+import functools
+import inspect
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, final
 
 from .. import baselines, pde
-from ..kinds import COUNT, COUNT_OR_NONE, NATURAL, Kind, check_size, only
+from ..kinds import NONE, SEED, Kind, only
 from ..methods.optimisers import needs
 from ..nearest import nearest
 from ..paths import is_path, path_of
@@ -13,7 +16,7 @@ from ..pde import AbstractProblem, ByDimension, Recommended
 from ..pde.own import size_of
 from ..pde.registry import rule
 from ..scalars import plain
-from .identity import digest
+from ..storage.identity import digest
 
 Problem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
 
@@ -102,9 +105,7 @@ class Settings(Recommended):
     """
 
     problem: Problem
-    seed: int = dataclasses.field(
-        default=0, metadata=NATURAL("determines everything that is random")
-    )
+    seed: int = dataclasses.field(default=0, metadata={"kind": SEED})
 
     def __init__(self, problem: Problem, *, seed: int = 0, **given: Any):
         unknown = given.keys() - stated().keys()
@@ -114,7 +115,7 @@ class Settings(Recommended):
                 f"Settings has nothing called {names}; `diffop solve --help` lists all settings."
             )
         found = _recommended_for(problem, given)
-        values = {**_values(found), **given, "problem": problem, "seed": seed}
+        values = {**vars(found), **given, "problem": problem, "seed": seed}
         for name, value in values.items():
             # the dataclass is frozen for users; the files of a run hold plain Python numbers
             object.__setattr__(self, name, plain(value))
@@ -124,10 +125,8 @@ class Settings(Recommended):
         ):
             if excluded and name not in given:
                 object.__setattr__(self, name, 0.0)
-        for name, field in stated().items():
-            field["kind"].check(name, getattr(self, name))
-            if field["kind"] in (COUNT, COUNT_OR_NONE, NATURAL):
-                check_size(name, getattr(self, name))
+        for name, kind in stated().items():
+            kind.check(name, getattr(self, name))
         for name, kind in self._without_effect(found):
             kind.check(name, getattr(self, name))
 
@@ -182,16 +181,25 @@ class Settings(Recommended):
         return {"problem": identity(self.problem), **values}
 
 
-def stated() -> dict[str, Mapping[str, Any]]:
-    """What is stated about each setting but the problem, by its name: the `kind` of its values, and
-    its `help` on the command line.
-    """
+def stated() -> dict[str, Kind]:
+    """The allowed values of each setting but the problem, by its name."""
     fields = dataclasses.fields(Settings)
-    return {field.name: field.metadata for field in fields if field.metadata}
+    return {field.name: field.metadata["kind"] for field in fields if field.metadata}
 
 
-def _values(settings: Recommended) -> dict[str, Any]:
-    return {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+@functools.cache
+def meanings() -> dict[str, str]:
+    """What each setting means, by its name: the first sentence of its entry in the docstring of
+    `Settings`, in plain words.
+    """
+    entries = re.findall(r"^- (`.*?`): (.*?)\.$", inspect.getdoc(Settings) or "", re.M | re.S)
+    found = {}
+    for names, text in entries:
+        sentence, *_ = " ".join(text.split()).split(". ")
+        without_links = re.sub(r" \(\[.*?\]\(.*?\)\)", "", sentence)
+        words = re.sub("[`$]", "", without_links).replace("None", NONE)
+        found |= dict.fromkeys(names.strip("`").split("`, `"), words)
+    return found
 
 
 def _recommended_for(problem: Problem, given: Mapping[str, Any]) -> Recommended:

@@ -19,13 +19,14 @@ from ..parallel.mesh import shard
 from ..parallel.processes import Stop, by_first, is_first, is_out_of_memory, on_host
 from ..pde import AbstractProblem, AbstractSolvedProblem
 from ..precision import PRECISIONS
+from ..storage.disk import make_folder
+from ..storage.environment import environment
 from ..streams import VERSION
 from . import runs
 from .checking import check
-from .checkpoints import Checkpoints
-from .disk import environment, make_folder
-from .evaluate import FixedPoints, NoPoints, test_points
-from .iteration import State, iterate, without_arrays
+from .checkpoints import Checkpoints, Saved
+from .evaluate import FixedPoints, Measured, NoPoints
+from .iteration import State, iterate
 from .listeners import AbstractListener
 from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, in_a_line, read_metrics, tell
 from .model import Keys, build, build_loss, build_optimiser, build_problem
@@ -129,7 +130,8 @@ def run(
     with PRECISIONS[given.precision](), _claimed(path), _out_of_memory_said(path):
         keys = Keys.of(given)
         problem = build_problem(given, keys.problem)
-        points = test_points(problem, keys.test, mesh)
+        is_known = isinstance(problem, Measured)
+        points = FixedPoints(problem, keys.test, mesh=mesh) if is_known else NoPoints()
         by_first(lambda: runs.begin(path, _description(given.as_json(), points), resume))
         checkpoints = Checkpoints(
             path / runs.CHECKPOINTS,
@@ -138,40 +140,38 @@ def run(
             tell=tell,
         )
         optimiser = build_optimiser(given)
-        start = State.initial(
-            _made(partial(build, given, problem), keys.net, mesh), optimiser, mesh
-        )
-        start, notes = _resumed(start, checkpoints, path) if resume else (start, None)
-        made = start.step
+        make = partial(build, given, problem)
+        start = Saved(State.initial(_made(make, keys.net, mesh), optimiser, mesh), {})
+        if resume:
+            start = _resumed(checkpoints, start, path)
         states = iterate(
-            start.model,
+            start.state.model,
             build_loss(given, problem),
             optimiser,
             given.steps,
             key=keys.training,
             steps_per_dispatch=_steps_per_dispatch(given.batch * given.pool * given.dim, mesh),
-            start=start,
+            start=start.state,
             mesh=mesh,
         )
-        if made < given.steps:
-            start = without_arrays(start)  # they were copied
         with contextlib.ExitStack() as listening:
             with Stop(tell) as stop:
-                pictures = _Pictures(path, problem, given.dim, points.null_rel_l2, start)
-                loggers = _loggers(path, log, made, given.steps) if is_first() else []
+                loggers = _loggers(path, log, start.state.step, given.steps) if is_first() else []
+                pictures = _Pictures(path, problem, given.dim, points.null_rel_l2)
                 progress = Progress(
                     given.steps,
                     [*loggers, *listeners, pictures],
+                    start,
                     points=points,
                     checkpoints=checkpoints,
-                    made=made,
-                    notes=notes,
                     again="the same command with --resume (resume=True)",
                 )
                 listening.enter_context(progress)
-                state = progress.through(states, start, stop)
+                del start  # with its arrays
+                state = progress.through(states, stop)
+                pictures.after(state)  # also if no step was left to make
             with _steps_kept(path, state, progress, checkpoints):
-                report = summarise(given, points, state, progress)
+                report = summarise(given.as_json(), points, state, progress)
                 model = on_host(state.model)
                 by_first(lambda: _write(path, report, model, checkpoints))
         return report
@@ -227,10 +227,10 @@ def _made(net: Callable[[PRNGKeyArray], PyTree], key: PRNGKeyArray, mesh: Mesh |
     return net(key) if mesh is None else eqx.filter_jit(lambda key: shard(net(key), mesh))(key)
 
 
-def _description(settings: dict[str, Any], points: FixedPoints | NoPoints) -> dict[str, Any]:
-    """What is known about a run when it begins."""
+def _description(values: dict[str, Any], points: FixedPoints | NoPoints) -> dict[str, Any]:
+    """What is known about a run when it begins, with its settings' values."""
     return {
-        "settings": settings,
+        "settings": values,
         "test_points": points.count,
         "null_rel_l2": points.null_rel_l2,
         "environment": environment(),
@@ -239,16 +239,14 @@ def _description(settings: dict[str, Any], points: FixedPoints | NoPoints) -> di
     }
 
 
-def _resumed(
-    start: State, checkpoints: Checkpoints, path: pathlib.Path
-) -> tuple[State, dict[str, Any] | None]:
-    """Where a run continues, and its earlier notes; with a message."""
-    saved = checkpoints.newest(start)
+def _resumed(checkpoints: Checkpoints, start: Saved, path: pathlib.Path) -> Saved:
+    """Where a run continues, with a message."""
+    saved = checkpoints.newest(start.state)
     if saved is None:
         tell(f"there is no checkpoint in {path} to go on from: starting at step 0.")
-        return start, None
+        return start
     tell(f"going on after step {saved.state.step} in {path}.")
-    return saved.state, saved.notes
+    return saved
 
 
 def _steps_per_dispatch(coordinates: int, mesh: Mesh | None) -> int:
@@ -258,7 +256,7 @@ def _steps_per_dispatch(coordinates: int, mesh: Mesh | None) -> int:
 
 
 def _loggers(path: pathlib.Path, log: Sequence[str], made: int, steps: int) -> list[AbstractLogger]:
-    run = runs.read_json(path / runs.RUN)
+    run = runs.read(path / runs.RUN)
     trackers = [TRACKERS[name][1](path, run, made) for name in log]
     return [MetricsFile(path, made, tell), *trackers, Bar(made, steps)]
 
@@ -281,13 +279,11 @@ class _Pictures(AbstractListener):
         problem: AbstractProblem,
         dim: int,
         null_rel_l2: float | None,
-        start: State,
     ):
         self._path = path
         self._problem = problem
         self._title = f"{problem.name}, {dim} dimensions"
         self._null = null_rel_l2
-        self._state = start
 
     def after(self, state: State) -> None:
         self._state = state

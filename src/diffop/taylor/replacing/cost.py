@@ -21,8 +21,6 @@ SHARED = 1 / 32
 """The fraction of the cost that counts for moments of rows which all points share."""
 _WORTHWHILE = 0.9
 """A cut has to save a tenth; the estimate is not accurate enough for less."""
-MORE = 2
-"""Directions may be replaced by up to this many times as many: products may be done by halves."""
 _CANDIDATES = 8
 
 
@@ -52,7 +50,7 @@ def best_cuts(
     `first` is the fraction of the full cost that the moment of the first candidate takes, `price`
     the additional cost if there are any cuts.
     """
-    chosen = _records(candidates, size)
+    chosen = candidates[:_CANDIDATES]
     plans: dict[int, tuple[float, list[Live]]] = {}
 
     def best(start: int, directions: int, moment: bool, after: int) -> tuple[float, list[Live]]:
@@ -79,15 +77,6 @@ def best_cuts(
 def evaluation(jaxpr: jex.Jaxpr) -> float:
     """The multiply-adds of a program without derivatives."""
     return sum(_step(eqn, 1, 1, False, False) for eqn in jaxpr.eqns)
-
-
-def _records(candidates: Sequence[Live], size: int) -> list[Live]:
-    """Candidates that are smaller than all candidates before them."""
-    records: list[Live] = []
-    for live in candidates:
-        if 0 < live.size < (records[-1].size if records else MORE * size):
-            records.append(live)
-    return records[:_CANDIDATES]
 
 
 def _moment_cost(sizes: Sequence[int], directions: int, moment: bool) -> float:

@@ -10,7 +10,10 @@ import jax.numpy as jnp
 
 from ...devices import is_divided
 from ..program import Program, Step
-from .cost import MORE, SHARED, Live, best_cuts
+from .cost import SHARED, Live, best_cuts
+
+_MORE = 2
+"""Directions may be replaced by up to this many times as many: products may be done by halves."""
 
 
 def real_size(value: Any) -> int:
@@ -88,13 +91,19 @@ def _cuts(
                     moving[variable] = real_size(aval)
                     if is_divided(aval):
                         apart.add(variable)
-    candidates = _candidates(steps, program, moving, apart, MORE * carried.directions)
-    share = 1.0
-    if candidates and candidates[0].step == 0:
-        largest = max(zip(candidates[0].sizes, candidates[0].variables, strict=True))[1]
-        share = SHARED if largest in carried.shared else 1.0
-    family = carried.directions, share, carried.price, carried.matrix
-    return best_cuts(steps, candidates, set(moving), *family)
+    candidates = _candidates(steps, program, moving, apart, _MORE * carried.directions)
+    if not candidates:
+        return []
+    _, largest = max(zip(candidates[0].sizes, candidates[0].variables, strict=True))
+    return best_cuts(
+        steps,
+        candidates,
+        set(moving),
+        carried.directions,
+        first=SHARED if largest in carried.shared else 1.0,
+        price=carried.price,
+        is_moment=carried.matrix,
+    )
 
 
 def _candidates(

@@ -1,4 +1,4 @@
-"""Walks through programs with families whose directions may be replaced (`moments`).
+"""Walks through programs with families whose directions may be replaced (see `second_moments`).
 
 Steps that read a structured coefficient (the basis vectors, before the first dense layer) are
 pushed first, so that the input dies early. Which steps these are depends on the kinds of
@@ -38,13 +38,15 @@ from ..coefficients import (
     all_zero,
     each_set,
     on_array,
+    parts_of,
 )
 from ..interpreter import Walk, interpret
 from ..program import Step, flatten, stretches
 from ..seeds import basis
 from .cost import Live
+from .live_moments import is_separate, live_moments, unit_of
 from .schedule import Carried, Schedule, real_size, scheduled
-from .second_moments import SecondMoment, is_separate, replaced_moments, unit_of
+from .second_moments import SecondMoment
 
 
 def interpret_replacing(
@@ -150,11 +152,11 @@ class _Replacement:
         if not moving:
             return
         given = family.moment or SecondMoment.curves(family.weights)
-        parts = [_real_parts(_in_sets(self._lower(v, index)), self._primal(v)) for v in moving]
+        parts = [_real_parts(self._lower(v, index), self._primal(v)) for v in moving]
         lower, primals = zip(*itertools.chain(*parts), strict=True)
-        pairs = given.is_of_pairs
+        pairs = given.is_of_pairs  # a complex number is two parts, which have no common length
         lengths = [unit_of(*each, pairs) if len(of) == 1 else None for of in parts for each in of]
-        moment = replaced_moments(given, lower, primals, lengths)
+        moment = live_moments(given, lower, primals, lengths)
         self.walk.families[index] = Family(None, Algebra.curve(2), None, moment)
         places = itertools.accumulate(map(len, parts), initial=0)
         units = {
@@ -185,7 +187,7 @@ def _is_read_first(coefficient: Coefficient, family: Family) -> bool:
     """Whether steps that read it run first: if it is structured. If directions meet through a
     matrix, it must not have several directions for an entry, since each two of them would meet.
     """
-    parts = [part for part in _in_sets(coefficient).parts if isinstance(part, Blocks)]
+    parts = [part for part in parts_of(coefficient) if isinstance(part, Blocks)]
     if family.moment is None or family.moment.is_diagonal:
         return bool(parts)
     return not all(map(moves_several, parts))
@@ -197,13 +199,8 @@ def _meets_by_matrix(family: Family) -> bool:
 
 def _is_shared(coefficient: Coefficient) -> bool:
     """Whether a value moves along rows that do not depend on the point."""
-    parts = [part for part in _in_sets(coefficient).parts if not isinstance(part, Zero)]
+    parts = [part for part in parts_of(coefficient) if not isinstance(part, Zero)]
     return all(isinstance(part, Full) and isinstance(part.image, Image) for part in parts)
-
-
-def _in_sets(coefficient: Coefficient) -> Sets:
-    """A coefficient along curves, as a coefficient along one set of them."""
-    return coefficient if isinstance(coefficient, Sets) else Sets((coefficient,))
 
 
 def _with(value: Bundle, index: int, series: Series) -> Value:
@@ -221,16 +218,16 @@ def _is_merging(coefficient: Coefficient) -> bool:
     return several and is_separate(coefficient)
 
 
-def _real_parts(lower: Sets, primal: Any) -> list[tuple[Sets, Any]]:
-    """A complex value as two real ones, x + iy. Later functions need not be analytic in it, and
-    then Σ a ⊗ a does not determine Σ a ⊗ ā.
+def _real_parts(lower: Coefficient, primal: Any) -> list[tuple[Sets, Any]]:
+    """A value with its coefficient along sets; a complex one as two real ones, x + iy. Later
+    functions need not be analytic in it, and then Σ a ⊗ a does not determine Σ a ⊗ ā.
     """
     if not jnp.iscomplexobj(primal):
-        return [(lower, primal)]
+        return [(Sets(parts_of(lower)), primal)]
     dense = each_set(lambda c: densify(c, 1, primal), lower)
 
     def part_of(part: Callable[[Any], Any]) -> tuple[Sets, Any]:
-        return _in_sets(each_set(partial(on_array, part), dense)), part(primal)
+        return Sets(parts_of(each_set(partial(on_array, part), dense))), part(primal)
 
     return [part_of(jnp.real), part_of(jnp.imag)]
 

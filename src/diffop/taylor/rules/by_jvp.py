@@ -172,7 +172,7 @@ def _lower(part: _MovingPart, family: Family, series: Sequence[Series]) -> list[
     def push(terms: Any) -> list[Series]:
         return push_jet(part.function, part.point, terms, family.algebra)
 
-    each = jax.vmap(push)(series) if family.curves else push(series)
+    each = jax.vmap(push)(series) if family.jet_axes else push(series)
     return [
         tuple(
             family.collapse(term, y) if family.is_top(place) else term

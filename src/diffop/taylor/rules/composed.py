@@ -193,7 +193,7 @@ def _composed(
     """
     slope = checkpoint_name(slope, PRODUCTS)
     found = _arrays(jets.way.values(jets.family, (x, value, slope), jets.series(lower)))
-    return _settled(slope, found)
+    return _masked(slope, found)
 
 
 @_composed.defjvp
@@ -204,17 +204,17 @@ def _composed_jvp(
     masked once for both.
     """
     (x, value, slope, *lower), (dx, _, _, *along) = primals, tangents
-    lower, along = (jets.series(_settled(slope, each)) for each in (lower, along))
+    lower, along = (jets.series(_masked(slope, each)) for each in (lower, along))
     values, slopes = jets.way.both(jets.family, (x, value, slope), lower)
     by_slope, by_tangent = _by(EntryFactor(slope)), _by(EntryFactor(dx))
     moved = derivative_along(jets.family, value, slopes, along, by_slope, by_tangent)
     return _arrays(values), _arrays(moved)
 
 
-def _settled(slope: Array, arrays: Sequence[Array | None]) -> tuple[Array | None, ...]:
+def _masked(slope: Array, arrays: Sequence[Array | None]) -> tuple[Array | None, ...]:
     """Arrays masked where the slope vanishes."""
     factor = EntryFactor(slope)
-    return tuple(None if a is None else factor.settled(a, whole=True) for a in arrays)
+    return tuple(None if a is None else factor.masked(a, whole=True) for a in arrays)
 
 
 def _by(factor: EntryFactor) -> Callable[[Coefficient, int], Coefficient]:

@@ -3,10 +3,9 @@ Bruno; or the integral of the derivative, if these would not stay in range.
 """
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import jax.extend.core as jex
 import jax.numpy as jnp
@@ -29,7 +28,7 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..coefficients import Coefficient, Full, Series, Zero, on_array
+from ..coefficients import Coefficient, Full, Series, Zero
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called, live_equations
@@ -38,11 +37,9 @@ from . import programs, recurrences, slopes, special
 from .by_jvp import fallback, piecewise_linear
 from .composed import composed, way
 from .entry_factor import EntryFactor
+from .masks import Mask, at_entries, capped, masked, masked_whole, unmasked, values_of
 from .recomputed import is_of_arrays, recomputed
 from .recurrences import Quadratic, Recurrence
-
-Settled: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
-"""Masks a coefficient that a factor will multiply."""
 
 
 def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -70,28 +67,30 @@ def of_real_numbers(
 def along_one(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value], position: int
 ) -> list[Value]:
-    """An equation with one output, elementwise in its only moving operand."""
+    """An equation with one output, elementwise in its only moving operand. Its derivatives are
+    computed at the places of blocks, if these are few, or at all entries of the primal.
+    """
     primals = [primal_of(operand) for operand in operands]
     order = max(family.order for family in families)
     if not _is_bounded(eqn, primals, position, order):
         return _integrated(families, eqn, operands, position)
-    rate, settled = of(eqn).logarithmic, of(eqn).settled or settle
+    rate, mask = of(eqn).logarithmic, of(eqn).mask or masked
     if _is_sparse(operands[position]) and of(eqn).inner is not Inner.DECLARED:
         (output,) = bind(eqn, primals)
         derivatives = Derivatives(
             lambda values: programs.taylor_coefficients(eqn, values, position, order)[1:],
             primals,
             output,
-            settled,
+            mask,
             few=True,
         )
-    else:  # a custom rule is traced for the shape of the whole operand
+    else:  # custom rules too: they are traced for the shape of the whole operand
         found = programs.first_coefficients(eqn, primals, position, order)
         output = found[0]
         further = Further(of(eqn).recurrence, of(eqn).equation, order)
         if further.recurrence is not None:
             found = [primals[position], *found]
-        derivatives = Derivatives(further, found, output, settled)
+        derivatives = Derivatives(further, found, output, mask)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         moving = broadcast_series(family, series[position], primals[position], output)
@@ -125,25 +124,25 @@ def expanded(family: Family, derivatives: "Derivatives", series: Series, degree:
     """
     if family.order < 2 or not is_of_arrays(series):
         return _by_powers(family, derivatives, series, degree)
-    how = (derivatives.program, derivatives.settled, degree)
+    how = (derivatives.program, derivatives.mask, degree)
     return recomputed(_of_arrays, how, (family, derivatives.primals, derivatives.output, series))
 
 
 def _of_arrays(
-    how: tuple[Any, Settled, int],
+    how: tuple[Any, Mask, int],
     family: Family,
     primals: Sequence[Any],
     output: Any,
     series: Series,
 ) -> Series:
-    program, settled, degree = how
+    program, mask, degree = how
     recurrence = program.recurrence if isinstance(program, Further) else None
-    if recurrence is not None and family.order > 2 and settled is not _as_it_is:
+    if recurrence is not None and family.order > 2 and mask is not unmasked:
         chosen = way(recurrence, program.equation, family, series)
         return composed(chosen, family, primals, series)
-    if settled is settle and family.sums_squares and not jnp.iscomplexobj(output):
-        settled = _capped
-    return _by_powers(family, Derivatives(program, primals, output, settled), series, degree)
+    if mask is masked and family.sums_squares and not jnp.iscomplexobj(output):
+        mask = capped
+    return _by_powers(family, Derivatives(program, primals, output, mask), series, degree)
 
 
 def _by_powers(family: Family, derivatives: "Derivatives", series: Series, degree: int) -> Series:
@@ -168,7 +167,7 @@ def _integrated(
         factor, slopes = as_array(primal_of(slope)), series_of(slope, below, 0)
         if not is_moving(slope):  # it only chooses, as relu does
             whole = EntryFactor(factor)
-            moving = tuple(settle(c, whole) for c in moving)
+            moving = tuple(masked(c, whole) for c in moving)
         return [integral(family, factor, slopes, moving)]
 
     return expand(families, operands, [output], expansion)
@@ -223,13 +222,13 @@ class Derivatives:
         program: Callable[[Sequence[Any]], Sequence[Array]],
         primals: Sequence[Any],
         output: Any,
-        settled: Settled,
+        mask: Mask,
         few: bool = False,
     ) -> None:
         self.program = program
         self.primals = primals
         self.output = output
-        self.settled = settled
+        self.mask = mask
         self.few = few
         self._everywhere: Sequence[EntryFactor] | None = None
         self._at: dict[Any, Sequence[Array]] = {}
@@ -244,15 +243,12 @@ class Derivatives:
         if self._everywhere is None:
             self._everywhere = [EntryFactor(each) for each in self.program(self.primals)]
         factor = self._everywhere[power - 1]
-        c = self._guarded(power, coefficient, factor)
+        # the first power is the user's own, and is treated as JAX treats it
+        c: Any = coefficient if power == 1 else self.mask(coefficient, factor)
         if isinstance(c, Full):
             made = (factor.array, c.base) if power == 1 and _are_rows(c.base, factor) else None
             return Full(factor.times(c.base, lead), c.factor, weighted=made)
         return bilinear_map(multiplication(self.output), Full(factor.array), c, (0, lead))
-
-    def _guarded(self, power: int, coefficient: Any, factor: EntryFactor) -> Any:
-        """The first power is the user's own, and is treated as JAX treats it."""
-        return coefficient if power == 1 else self.settled(coefficient, factor)
 
     def _times_few(self, power: int, part: Block) -> Block:
         """The same for a block, with the derivatives at its entries."""
@@ -264,61 +260,15 @@ class Derivatives:
             ]
             self._at[part.place] = self.program(entries)
         array = self._at[part.place][power - 1]
-        values = _values(part, array.dtype)
+        values = values_of(part, array.dtype)
         if power > 1:
-            values = _at_entries(self.settled, values, array)
+            values = at_entries(self.mask, values, array)
         return part.with_values(product_of(values, array))
 
 
 def _are_rows(array: Any, factor: EntryFactor) -> bool:
     """Whether an array consists of rows, and a vector of factors has a number for each column."""
     return factor.array.ndim == 1 and array.shape[1:] == factor.array.shape and len(array) > 1
-
-
-def settle(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -> Coefficient:
-    """A coefficient that a factor will multiply (a sparse one at its positions), with zeros in
-    place of infinite or NaN values where the factor vanishes, because the function is constant
-    there: 0 · ∞ means 0, as in exp(−1/x²) near 0, in tanh far from it, and in relu. Finite values
-    are kept for the gradient of the product with respect to the factor, except (`whole`) if all
-    derivatives underflow together.
-    """
-    c = coefficient
-    if isinstance(c, Blocks):
-        return Blocks(tuple(_settled(part, factor, whole) for part in c.parts), c.shape)
-    return on_array(lambda array: factor.settled(array, whole), c)
-
-
-def _settled(part: Block, factor: EntryFactor, whole: bool) -> Block:
-    array = factor.array
-    if array.ndim:
-        array = entries_at(part, array)
-    values, array = jnp.broadcast_arrays(_values(part, array.dtype), array)
-    return part.with_values(EntryFactor(array).settled(values, whole))
-
-
-def _values(part: Block, dtype: Any) -> Array:
-    """The values of a block, written out if they are ones."""
-    return jnp.ones((1,) * len(part.axes), dtype) if part.values is None else part.values
-
-
-def _at_entries(settled: Settled, values: Array, array: Array) -> Array:
-    """`settled` for values that meet separate numbers."""
-    values, array = jnp.broadcast_arrays(values, array)
-    made = settled(Full(values), EntryFactor(array))
-    assert isinstance(made, Full)
-    return made.array
-
-
-def _capped(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
-    """`settle` for a sum of squares, by minima instead of selections: without selections XLA's CPU
-    backend fuses several layers into one loop, and keeps no directions in memory.
-    """
-    return on_array(factor.capped, coefficient)
-
-
-def _as_it_is(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
-    """For a function that changes everywhere: its derivatives are 0 only at single points."""
-    return coefficient
 
 
 def piecewise_constant(
@@ -337,24 +287,21 @@ def _enter(
 def _enter_with(
     recurrence: Recurrence,
     names: str,
-    settled: Settled | None = None,
+    mask: Mask | None = None,
     **known: Any,
 ) -> None:
     """Enters functions without singularities: derivatives of all orders have about one size. If the
-    first is 0 all are, unless the function changes everywhere (`_as_it_is`).
+    first is 0 all are, unless the function changes everywhere (`unmasked`).
     """
-    _enter(names, recurrence=recurrence, settled=settled, in_range=math.inf, **known)
+    _enter(names, recurrence=recurrence, mask=mask, in_range=math.inf, **known)
 
 
 def _enter_solving(equation: Quadratic, names: str, **known: Any) -> None:
     _enter_with(known.pop("recurrence", equation.further), names, equation=equation, **known)
 
 
-_underflowing = functools.partial(settle, whole=True)
-"""For a function that underflows to 0 far below 0, together with all its derivatives."""
-
-_enter_solving(recurrences.EXPONENTIAL, "exp", settled=_underflowing)
-_enter_solving(recurrences.BINARY, "exp2", settled=_underflowing)
+_enter_solving(recurrences.EXPONENTIAL, "exp", mask=masked_whole)
+_enter_solving(recurrences.BINARY, "exp2", mask=masked_whole)
 _enter_solving(recurrences.EXPONENTIAL, "expm1", slope=slopes.of_expm1)
 _enter_solving(recurrences.TAN, "tan")
 _tanh, _logistic = recurrences.of_tanh(), recurrences.of_logistic()
@@ -362,8 +309,8 @@ _enter_solving(recurrences.TANH, "tanh", recurrence=_tanh, slope=slopes.of_tanh(
 _enter_solving(
     recurrences.LOGISTIC, "logistic", recurrence=_logistic, slope=slopes.of_logistic(_logistic)
 )
-_enter_with(recurrences.oscillating(-1), "sin cos", _as_it_is)
-_enter_with(recurrences.oscillating(1), "sinh cosh", _as_it_is)
+_enter_with(recurrences.oscillating(-1), "sin cos", unmasked)
+_enter_with(recurrences.oscillating(1), "sinh cosh", unmasked)
 _enter_with(recurrences.of_erf(), "erf erfc")
 _enter(
     "acos acosh asin asinh atan atan2 atanh digamma erf_inv lgamma polygamma polynomial",

@@ -37,11 +37,11 @@ class EntryFactor:
             return product_of(self.array, values.reshape(shape[lead:])).reshape(shape)
         return product_of(self.behind(lead), values)
 
-    def settled(self, values: Array, whole: bool) -> Array:
-        """Values that it will multiply, masked where it vanishes, see `settle`."""
+    def masked(self, values: Array, whole: bool) -> Array:
+        """Values that it will multiply, masked where it vanishes, see `masks.masked`."""
         lead, shape = values.ndim - self.array.ndim, values.shape
         if lead and self._is_lone(values, lead):
-            return self.settled(values.reshape(shape[lead:]), whole).reshape(shape)
+            return self.masked(values.reshape(shape[lead:]), whole).reshape(shape)
         counts = self._nonzero(lead)
         if not whole:
             counts = lax.bitwise_or(counts, is_finite(values))

@@ -18,7 +18,8 @@ from ..coefficients import Series, zeros
 from ..primitive import Primitive, Rule, enter
 from ..series import divided, integral, ratio_power
 from .bilinear import square
-from .elementwise import Derivatives, elementwise, expanded, is_narrow, settle
+from .elementwise import Derivatives, elementwise, expanded, is_narrow
+from .masks import masked
 
 
 def power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -68,7 +69,7 @@ def _polynomial(
     """x^n has at most n derivatives."""
     base = primal_of(operands[0])
     order = min(degree, max(family.order for family in families))
-    derivatives = Derivatives(_OfMonomial(degree, order), (base,), output, settle)
+    derivatives = Derivatives(_OfMonomial(degree, order), (base,), output, masked)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         moving = broadcast_series(family, series[0], base, output)

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ...source import Source
-from ..coefficients import Full, Image, Series, Sets, Zero
+from ..coefficients import Full, Image, Series, Zero, parts_of
 from ..program import own_policy
 
 
@@ -74,8 +74,7 @@ def _numbered(operands: PyTree) -> PyTree:
 
 def is_of_arrays(series: Series) -> bool:
     """Whether coefficients are arrays, or sets of arrays."""
-    parts = [part for c in series for part in (c.parts if isinstance(c, Sets) else (c,))]
-    return all(isinstance(part, Full | Zero) for part in parts)
+    return all(isinstance(part, Full | Zero) for c in series for part in parts_of(c))
 
 
 @final

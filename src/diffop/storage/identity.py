@@ -12,8 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from .disk import numbers
-from .stored import is_spread
+from .arrays import is_spread, numbers
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _DIGITS = 16

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from diffop.coefficients.blocks import dense
+from diffop.coefficients.coordinate import Coordinate
+from diffop.coefficients.equations import solve
 from diffop.coefficients.index import Index
-from diffop.coefficients.joint import Joint, Sum, Unstructured
+from diffop.coefficients.tied_product import TiedProduct, Unstructured
 from diffop.taylor import Blocks, Range, Source, Table, Traced
 
 from .blocks import Rng, flag, number, numbers
@@ -25,12 +27,12 @@ class Given(NamedTuple):
     """
 
     sizes: list[int]
-    arrays: list[tuple[np.ndarray, list[Sum]]]
-    equations: list[tuple[Sum, Sum]]
-    outputs: list[Sum]
-    mask: tuple[np.ndarray, list[Sum]] | None = None
+    arrays: list[tuple[np.ndarray, list[Coordinate]]]
+    equations: list[tuple[Coordinate, Coordinate]]
+    outputs: list[Coordinate]
+    mask: tuple[np.ndarray, list[Coordinate]] | None = None
 
-    def at(self, total: Sum, places: tuple[int, ...]) -> int:
+    def at(self, total: Coordinate, places: tuple[int, ...]) -> int:
         terms = total.terms.items()
         return total.const + sum(int(numbers(i, self.sizes[n])[places[n]]) for n, i in terms)
 
@@ -57,22 +59,23 @@ class Given(NamedTuple):
         return array
 
     def solved(self, arrays: list[Any]) -> Any:
-        joint, sources = Joint(), {}
-        names = [joint.axis(size) for size in self.sizes]
+        product, sources = TiedProduct(), {}
+        names = [product.new_axis(size) for size in self.sizes]
 
-        def named(total: Sum) -> Sum:
-            return Sum(
+        def named(total: Coordinate) -> Coordinate:
+            return Coordinate(
                 total.const, {names[n]: _when_run(i, sources) for n, i in total.terms.items()}
             )
 
         for array, (_, sums) in zip(arrays, self.arrays, strict=True):
-            joint.array(array, [named(total) for total in sums])
+            product.add_array(array, [named(total) for total in sums])
         if self.mask is not None:
-            joint.mask(self.mask[0], [named(total) for total in self.mask[1]])
+            product.add_mask(self.mask[0], [named(total) for total in self.mask[1]])
         for left, right in self.equations:
-            joint.equate(named(left), named(right))
-        joint.outputs = [named(total) for total in self.outputs]
-        block = joint.result(np.dtype("float64"))
+            product.equate(named(left), named(right))
+        product.outputs = [named(total) for total in self.outputs]
+        solve(product)
+        block = product.result(np.dtype("float64"))
         return dense(Blocks(() if block is None else (block,), self.shape), np.dtype("float64"))
 
 
@@ -91,7 +94,7 @@ def _when_run(index: Any, sources: dict[int, Source]) -> Index:
 
 
 def along(name, step=1, start=0):
-    return Sum(start, {name: Range(0, step)})
+    return Coordinate(start, {name: Range(0, step)})
 
 
 def index_of(rng: Rng, size: int, high: int, kinds: str = "rtl") -> Any:
@@ -105,7 +108,7 @@ def index_of(rng: Rng, size: int, high: int, kinds: str = "rtl") -> Any:
     return Table(array) if kind == "t" else Later(array)
 
 
-def carried(rng: Rng, sizes: list[int]) -> list[tuple[np.ndarray, list[Sum]]]:
+def carried(rng: Rng, sizes: list[int]) -> list[tuple[np.ndarray, list[Coordinate]]]:
     """Arrays along some of the axes."""
     some = [n for n in range(len(sizes)) if flag(rng)]
     arrays = [(rng.normal(size=[sizes[n] for n in some]), [along(n) for n in some])]
@@ -115,22 +118,22 @@ def carried(rng: Rng, sizes: list[int]) -> list[tuple[np.ndarray, list[Sum]]]:
     return arrays
 
 
-def outputs(rng: Rng, sizes: list[int]) -> list[Sum]:
+def outputs(rng: Rng, sizes: list[int]) -> list[Coordinate]:
     return [along(n) for n in range(len(sizes)) if number(rng, 0, 2)] or [along(0)]
 
 
 def match(rng):
     sizes = [number(rng, 1, 5), number(rng, 1, 5)]
-    left = Sum(number(rng, -1, 2), {0: index_of(rng, sizes[0], 4, "rt")})
-    right = Sum(0, {1: index_of(rng, sizes[1], 4, "rt")})
+    left = Coordinate(number(rng, -1, 2), {0: index_of(rng, sizes[0], 4, "rt")})
+    right = Coordinate(0, {1: index_of(rng, sizes[1], 4, "rt")})
     return Given(sizes, carried(rng, sizes), [(left, right)], outputs(rng, sizes))
 
 
 def keep(rng):
     """One axis, and a number."""
     sizes = [number(rng, 1, 5), 3]
-    left = Sum(number(rng, -2, 2), {0: index_of(rng, sizes[0], 3)})
-    given = [(left, Sum(number(rng, 0, 2), {}))]
+    left = Coordinate(number(rng, -2, 2), {0: index_of(rng, sizes[0], 3)})
+    given = [(left, Coordinate(number(rng, 0, 2), {}))]
     return Given(sizes, carried(rng, sizes), given, outputs(rng, sizes))
 
 
@@ -150,7 +153,10 @@ def digits(rng):
     after = [int(np.prod(part, dtype=int)) for part in np.array_split(parts, number(rng, 1, 3))]
     sizes, split = [*before, *after], len(before)
     left, right = range(split), range(split, len(sizes))
-    equation = Sum(number(rng, 0, 1), numeral(left, sizes)), Sum(0, numeral(right, sizes))
+    equation = (
+        Coordinate(number(rng, 0, 1), numeral(left, sizes)),
+        Coordinate(0, numeral(right, sizes)),
+    )
     return Given(sizes, carried(rng, sizes), [equation], outputs(rng, sizes))
 
 
@@ -160,7 +166,7 @@ def divide(rng):
     row = sizes[2] - 1 if sizes[2] > 2 and flag(rng) else sizes[2]  # or there are more than a row
     steps = numeral([1, 2], [0, sizes[1], row])
     index = Later(rng.integers(-1, sizes[1] * sizes[2] + 1, sizes[0]).astype(np.int32))
-    equation = Sum(number(rng, -1, 1), {0: index}), Sum(0, steps)
+    equation = Coordinate(number(rng, -1, 1), {0: index}), Coordinate(0, steps)
     if flag(rng):
         equation = equation[::-1]
     return Given(sizes, carried(rng, sizes), [equation], outputs(rng, sizes))
@@ -169,7 +175,7 @@ def divide(rng):
 def substitution(rng):
     """As of a convolution: an entry at step times one place, and step times another."""
     sizes = [number(rng, 2, 6), number(rng, 1, 4), number(rng, 1, 4)]
-    reached = Sum(
+    reached = Coordinate(
         number(rng, -2, 1), {1: Range(0, number(rng, 1, 2)), 2: index_of(rng, sizes[2], 3, "rrrl")}
     )
     equation = along(0, [1, 1, -1, 2][number(rng, 0, 3)], number(rng, 0, 2)), reached
@@ -179,24 +185,26 @@ def substitution(rng):
 def fusion(rng):
     """Sums with tables on both sides."""
     sizes = [number(rng, 1, 3) for _ in range(4)]
-    left = Sum(0, {n: index_of(rng, sizes[n], 2, "t") for n in (0, 1)})
-    right = Sum(number(rng, 0, 1), {n: index_of(rng, sizes[n], 2, "tr") for n in (2, 3)})
+    left = Coordinate(0, {n: index_of(rng, sizes[n], 2, "t") for n in (0, 1)})
+    right = Coordinate(number(rng, 0, 1), {n: index_of(rng, sizes[n], 2, "tr") for n in (2, 3)})
     return Given(sizes, carried(rng, sizes), [(left, right)], outputs(rng, sizes))
 
 
 def comparison(rng):
     """What is known when run, on both sides."""
     sizes = [number(rng, 1, 4), number(rng, 1, 4), number(rng, 1, 3)]
-    left = Sum(0, {0: index_of(rng, sizes[0], 3, "l")})
-    right = Sum(0, {n: index_of(rng, sizes[n], 2, "lt") for n in (1, 2)[: number(rng, 1, 2)]})
+    left = Coordinate(0, {0: index_of(rng, sizes[0], 3, "l")})
+    right = Coordinate(
+        0, {n: index_of(rng, sizes[n], 2, "lt") for n in (1, 2)[: number(rng, 1, 2)]}
+    )
     return Given(sizes, carried(rng, sizes), [(left, right)], outputs(rng, sizes))
 
 
 def same_axis(rng):
     """On both sides, known, or one of them known when run."""
     sizes = [number(rng, 2, 5), number(rng, 1, 3)]
-    left = Sum(0, {0: index_of(rng, sizes[0], 3)})
-    right = Sum(number(rng, 0, 1), {0: index_of(rng, sizes[0], 3)})
+    left = Coordinate(0, {0: index_of(rng, sizes[0], 3)})
+    right = Coordinate(number(rng, 0, 1), {0: index_of(rng, sizes[0], 3)})
     if flag(rng):
         right.terms[1] = index_of(rng, sizes[1], 2)
     return Given(sizes, carried(rng, sizes), [(left, right)], outputs(rng, sizes))
@@ -210,7 +218,7 @@ def several(rng):
         order = [int(n) for n in rng.permutation(4)]
         left, right = order[: number(rng, 1, 2)], order[2 : 2 + number(rng, 1, 2)]
         sides = [{n: index_of(rng, sizes[n], 3) for n in each} for each in (left, right)]
-        equations.append((Sum(number(rng, -1, 1), sides[0]), Sum(0, sides[1])))
+        equations.append((Coordinate(number(rng, -1, 1), sides[0]), Coordinate(0, sides[1])))
     out = [along(n, number(rng, 1, 2)) for n in range(3)]
     out[number(rng, 0, 2)].terms[3] = Range(0, 1)
     mask = None
@@ -257,11 +265,11 @@ def test_what_is_too_large_is_an_array():
     """Two sums of as many places as no table is made for."""
     sizes = [2100, 2100, 2, 2]
     table = lambda size: Table(np.arange(size) ** 2 % 7)
-    sides = [Sum(0, {n: table(sizes[n]) for n in pair}) for pair in ((0, 1), (2, 3))]
-    joint = Joint()
+    sides = [Coordinate(0, {n: table(sizes[n]) for n in pair}) for pair in ((0, 1), (2, 3))]
+    product = TiedProduct()
     for size in sizes:
-        joint.axis(size)
-    joint.equate(*sides)
-    joint.outputs = [along(0)]
+        product.new_axis(size)
+    product.equate(*sides)
+    product.outputs = [along(0)]
     with pytest.raises(Unstructured):
-        joint.result(np.dtype("float64"))
+        solve(product)

@@ -1,4 +1,7 @@
-"""Arrays and notes in a folder, written and read by Orbax.
+"""Arrays and notes in numbered folders, which are written and read by Orbax.
+
+Arrays on several devices are written piece by piece, each by a process that has it, into a folder
+that all processes see, and are read with their new layout.
 
 This file holds what Orbax 0.12 leaves to its callers, with each of its handlers for arrays (one
 file for all, or a folder for each):
@@ -6,14 +9,16 @@ file for all, or a folder for each):
 - A write that fails, on a full disk for instance, raises `ValueError`, and prints a hundred lines:
   its threads tell the loggers of absl and of asyncio of the errors that it raises as well.
 - It refuses empty arrays.
-
-It also returns wrong numbers for one flipped bit, and leaves its temporary folder behind: `disk`
-keeps digests and removes such folders.
+- It forces nothing to the disk, and leaves a temporary folder behind.
+- It returns wrong numbers for one flipped bit: its arrays have no checksums.
 """
 
 import contextlib
+import errno
 import logging
+import os
 import pathlib
+import shutil
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -21,16 +26,62 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
+from ..parallel.processes import by_first, is_first, succeeded_everywhere
+from .arrays import is_spread
+from .disk import MARGIN, commit, make_folder, remove, room, write_digests
 from .strict_json import spelt, unspelt
+
+_UNFINISHED = ".unfinished"
+_LEFT_BY_ORBAX = ".orbax-checkpoint-tmp"
 
 NOTES = "notes/"
 """The folder of notes in a checkpoint."""
 
-LEFT = "*.orbax-checkpoint-tmp"
-"""How folders are called that a write has not finished."""
-
 Arrays: TypeAlias = dict[str, list[Any]]
 """Arrays of NumPy and of JAX, by name."""
+
+
+def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, Any]) -> None:
+    """Writes the checkpoint of a step, and removes the remains of unfinished ones.
+
+    **Raises:** `OSError` in every process if it cannot be written, such as on a full disk. Then
+    nothing of it remains, unless all of it was written.
+    """
+    place = directory / str(step)
+    started = directory / f"{step}{_UNFINISHED}"
+
+    def finish() -> None:
+        write_digests(started)
+        commit(started, place)
+
+    size = sum(array.nbytes for each in arrays.values() for array in each)
+    by_first(lambda: _prepare(place, size))
+    try:
+        succeeded_everywhere(lambda: save(started, arrays, notes))
+        by_first(finish)
+    except BaseException:
+        if is_first():
+            for path in unfinished(directory):
+                shutil.rmtree(path, ignore_errors=True)
+        raise
+
+
+def _prepare(place: pathlib.Path, size: int) -> None:
+    """Makes a place with enough room: Orbax would notice a full disk late."""
+    if place.exists():
+        raise FileExistsError(f"{place} exists")
+    directory = place.parent
+    make_folder(directory)
+    for path in unfinished(directory):
+        remove(path)
+    if room(directory) < size + MARGIN:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
+
+
+def unfinished(directory: pathlib.Path) -> list[pathlib.Path]:
+    """The remains of checkpoints that were never finished."""
+    ends = (_UNFINISHED, _LEFT_BY_ORBAX)
+    return [path for end in ends for path in directory.glob(f"*{end}")]
 
 
 def save(folder: pathlib.Path, arrays: Arrays, notes: dict[str, Any]) -> None:
@@ -40,7 +91,7 @@ def save(folder: pathlib.Path, arrays: Arrays, notes: dict[str, Any]) -> None:
     """
     import orbax.checkpoint as ocp  # an extra: imported where it is used
 
-    given = {name: list(map(_with_entries, each)) for name, each in arrays.items()}
+    given = {name: list(map(_writable, each)) for name, each in arrays.items()}
     items = ocp.args.Composite(
         arrays=ocp.args.StandardSave(given), notes=ocp.args.JsonSave(spelt(notes))
     )
@@ -64,7 +115,7 @@ def read_arrays(folder: pathlib.Path, like: Arrays) -> Arrays:
     import orbax.checkpoint as ocp
 
     def place(leaf: Any) -> ocp.RestoreArgs:
-        if isinstance(leaf, jax.Array) and is_spread(leaf):
+        if is_spread(leaf):
             return ocp.ArrayRestoreArgs(sharding=leaf.sharding)
         return ocp.RestoreArgs(restore_type=np.ndarray)
 
@@ -92,11 +143,8 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def is_spread(leaf: Array) -> bool:
-    """Whether an array lies on several devices."""
-    return len(leaf.sharding.device_set) > 1
-
-
-def _with_entries(array: np.ndarray | Array) -> np.ndarray | Array:
-    """A zero in place of an empty array."""
-    return array if array.size else np.zeros(1, array.dtype)
+def _writable(array: np.ndarray | Array) -> np.ndarray | Array:
+    """An array of NumPy, unless it lies on several devices; a zero in place of an empty one."""
+    if not array.size:
+        return np.zeros(1, array.dtype)
+    return array if is_spread(array) else np.asarray(array)

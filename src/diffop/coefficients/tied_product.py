@@ -1,0 +1,312 @@
+"""Products of arrays over named axes. Places of arrays and of the result are coordinates: sums of
+indices of these axes.
+
+Every linear or bilinear map of blocks has this form, together with equations between coordinates,
+which `equations.py` solves. It does so by the changes of axes that are here: each changes all
+arrays, masks and coordinates at once, and keeps the product at the places where an equation holds.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from typing import Any, final
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..arrays import at_run_time
+from .block import Axis, Block
+from .coordinate import Coordinate, along, at, stepped
+from .index import Index, Range, Table, Traced, known, plus, taken
+from .operands import Operand, contracted, laid
+
+_MOST = 1 << 22
+"""The largest number of places of tables and masks."""
+
+
+class Unstructured(Exception):
+    """There are no blocks that would be smaller than an array."""
+
+
+@final
+class TiedProduct:
+    """A product of operands, times a `number`, over axes with some `sizes`, at the places where all
+    masks are true and all equations hold; it is `empty` if there are no such places. The
+    coordinates of the result are `outputs`.
+    """
+
+    def __init__(self) -> None:
+        self.sizes: dict[int, int] = {}
+        self.operands: list[Operand] = []
+        self.masks: list[Operand] = []
+        self.equations: list[tuple[Coordinate, Coordinate]] = []
+        self.outputs: list[Coordinate] = []
+        self.number: float | int = 1
+        self.empty = False
+        self._fresh = itertools.count()
+
+    # what it consists of
+
+    def new_axis(self, size: int) -> int:
+        """The name of a new axis."""
+        name = next(self._fresh)
+        self.sizes[name] = size
+        return name
+
+    def add_block(self, block: Block) -> list[Coordinate]:
+        """Adds a block as an operand, and returns its coordinates."""
+        names = [self.new_axis(axis.size) for axis in block.axes]
+        self.number *= block.factor
+        if block.values is not None:
+            self.operands.append(_squeezed(block.values, names))
+        coordinates = []
+        for c, first in enumerate(block.origin):
+            adds = [(n, axis.adds[c]) for n, axis in zip(names, block.axes, strict=True)]
+            terms = {n: index for n, index in adds if index is not None}
+            coordinates.append(self.normal(Coordinate(first, terms)))
+        return coordinates
+
+    def add_array(self, array: Any, coordinates: Sequence[Coordinate]) -> None:
+        """Adds an array as an operand at a coordinate for each of its axes."""
+        names = [self.new_axis(size) for size in jnp.shape(array)]
+        operand = _squeezed(array, names)
+        self.operands.append(operand)
+        for name, coordinate in zip(names, coordinates, strict=True):
+            if name in operand.names:
+                self.equate(along(name), coordinate)
+
+    def add_mask(self, array: Any, coordinates: Sequence[Coordinate]) -> None:
+        """Adds a condition that has to hold at some places."""
+        self.add_array(array, coordinates)
+        self.masks.append(self.operands.pop())
+
+    def equate(self, left: Coordinate, right: Coordinate) -> None:
+        """Adds an equation."""
+        self.equations.append((left, right))
+
+    # what is known of it
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no places, or none at which the equations solved so far hold."""
+        return self.empty or 0 in self.sizes.values()
+
+    def is_carried(self, name: int) -> bool:
+        """Whether an operand or a mask has an axis."""
+        return any(name in each.names for each in (*self.operands, *self.masks))
+
+    def is_free(self, name: int) -> bool:
+        """Whether an axis occurs in coordinates only by its steps."""
+        every = (*self.outputs, *itertools.chain(*self.equations))
+        return all(isinstance(each.terms.get(name, Range()), Range) for each in every)
+
+    def bounds(self, total: Coordinate) -> tuple[int, int]:
+        """The least and the largest number of a coordinate."""
+        ends = [index.bounds(self.sizes[n]) for n, index in total.terms.items()]
+        return total.const + sum(e[0] for e in ends), total.const + sum(e[1] for e in ends)
+
+    def numbers(self, total: Coordinate, names: Collection[int]) -> Any:
+        """The numbers of a coordinate at all places of some axes."""
+        shape = tuple(self.sizes[n] for n in names)
+        if math.prod(shape) > _MOST:
+            raise Unstructured
+        numbers: Any = np.full((1,) * len(shape), total.const, np.int32)
+        for n, index in total.terms.items():
+            own = index.numbers(self.sizes[n])
+            numbers = numbers + own.reshape([-1 if m == n else 1 for m in names])
+        return (np if isinstance(numbers, np.ndarray) else jnp).broadcast_to(numbers, shape)
+
+    def normal(self, total: Coordinate) -> Coordinate:
+        """The same coordinate without indices that are constant along their axis, and with ranges
+        from 0 on.
+        """
+        const, terms = total
+        kept: dict[int, Index] = {}
+        for name, index in terms.items():
+            size = self.sizes[name]
+            if isinstance(index, Range):
+                const, index = const + index.start, Range(0, index.step)
+                if index.step and size > 1:
+                    kept[name] = index
+            elif isinstance(index, Table) and size == 1:
+                const += int(index.array[0])
+            else:
+                kept[name] = index
+        return Coordinate(const, kept)
+
+    # changes of axes
+
+    def take(self, name: int, index: Index, size: int) -> None:
+        """Replaces an axis by its `size` places at an index."""
+        if index == Range() and size == self.sizes[name]:
+            return
+        self._each_operand(lambda each: each.taken(name, index, size))
+        self._each_coordinate(name, lambda own: at(name, taken(own, index, size)))
+        self.sizes[name] = size
+
+    def unify(self, old: int, new: int) -> None:
+        """Replaces an axis by another one of its size."""
+        self._each_operand(lambda each: each.renamed(old, new))
+        self._each_coordinate(old, lambda index: at(new, index))
+        del self.sizes[old]
+
+    def express(self, name: int, places: Coordinate) -> None:
+        """Replaces an axis by a sum of others: the entries along it are taken at these places."""
+        if len(places.terms) == 1:
+            ((other, index),) = places.terms.items()
+            self.take(name, index.scaled(1, places.const), self.sizes[other])
+            self.unify(name, other)
+            return
+        if self.is_carried(name):
+            steps, names = places.steps, tuple(places.terms)
+            if steps is None:
+                numbers = self.numbers(places, names)
+                self._each_operand(lambda o: o.looked_up(name, numbers, names))
+            else:
+                self._each_operand(lambda o: o.window(name, steps, places.const, self.sizes))
+
+        def by_others(index: Index) -> Coordinate:
+            assert isinstance(index, Range)  # the axis is free
+            return places.scaled(index.step, index.start)
+
+        self._each_coordinate(name, by_others)
+        del self.sizes[name]
+
+    def fuse(self, names: tuple[int, ...]) -> None:
+        """Makes one axis of several."""
+        sizes = [self.sizes[n] for n in names]
+        if math.prod(sizes) > _MOST:
+            raise Unstructured
+        new, size = self.new_axis(math.prod(sizes)), math.prod(sizes)
+        self._each_operand(lambda each: each.fused(names, new, self.sizes))
+        for name, places in zip(names, np.indices(sizes, np.int32), strict=True):
+            table = known(places.reshape(-1))
+            self._each_coordinate(name, lambda own, table=table: at(new, taken(own, table, size)))
+            del self.sizes[name]
+
+    def split(self, name: int, by: int) -> tuple[int, int]:
+        """Makes two axes of a free one, with places by · high + low."""
+        size = self.sizes[name]
+        high, low = self.new_axis(-(-size // by)), self.new_axis(by)
+        steps = {high: by, low: 1}
+        if size % by and not self.is_carried(name):  # an operand is padded with zeros
+            self.mask_where(stepped(0, steps), lambda numbers: numbers < size)
+        self._each_operand(lambda each: each.split(name, high, low, by))
+        self._each_coordinate(name, lambda own: stepped(0, steps).scaled(own.step, own.start))  # pyright: ignore
+        del self.sizes[name]
+        return high, low
+
+    def mask_where(self, total: Coordinate, holds: Callable[[Any], Any]) -> None:
+        """Keeps the places at which something holds for the numbers of a coordinate."""
+        self.mask_by(total.terms, holds(self.numbers(total, total.terms)))
+
+    def mask_by(self, names: Iterable[int], mask: Any) -> None:
+        """Keeps the places of some axes at which an array is true."""
+        if not (isinstance(mask, np.ndarray) and mask.all()):
+            self.masks.append(Operand(mask, tuple(names)))
+
+    def _each_operand(self, function: Callable[[Operand], Operand]) -> None:
+        self.operands = [function(each) for each in self.operands]
+        self.masks = [function(each) for each in self.masks]
+
+    def _each_coordinate(self, name: int, by: Callable[[Index], Coordinate]) -> None:
+        """Replaces an axis in all coordinates: its index by the sum that a function makes of it."""
+
+        def changed(total: Coordinate) -> Coordinate:
+            if name not in total.terms:
+                return total
+            terms = dict(total.terms)
+            const, others = by(terms[name])
+            if name not in others:
+                del terms[name]
+            for n, index in others.items():
+                both = n in terms and n != name
+                terms[n] = plus(terms[n], index, self.sizes[n]) if both else index
+            return Coordinate(total.const + const, terms)
+
+        self.outputs = [changed(total) for total in self.outputs]
+        self.equations = [(changed(left), changed(right)) for left, right in self.equations]
+
+    # the result
+
+    def result(self, dtype: Any, **how: Any) -> Block | None:
+        """The block of the result, once there are no more equations; None if it is zero."""
+        if self.is_empty:
+            return None
+        outputs = [self.normal(total) for total in self.outputs]
+        kept = sorted({n for total in outputs for n in total.terms}, key=partial(_order, outputs))
+        for name, size in self.sizes.items():
+            if name not in kept and not self.is_carried(name):
+                self.number *= size
+        operands = _masked([_typed(each, dtype) for each in self.operands], self.masks, dtype)
+        values = None
+        if operands:
+            whole = contracted(operands, kept, **how)
+            whole, kept = self._united(whole, kept, outputs)
+            values = jnp.asarray(laid(whole, kept))
+        axes = tuple(
+            Axis(self.sizes[n], tuple(total.terms.get(n) for total in outputs)) for n in kept
+        )
+        return Block(values, axes, tuple(total.const for total in outputs), self.number)
+
+    def _united(
+        self, whole: Operand, kept: list[int], outputs: Sequence[Coordinate]
+    ) -> tuple[Operand, list[int]]:
+        """Makes one axis of two that add the same to all coordinates: windows of windows."""
+        for x, y in itertools.combinations(kept, 2):
+            adds = [(total.terms.get(x), total.terms.get(y)) for total in outputs]
+            same = all(a == b and not isinstance(a, Traced | Table) for a, b in adds)
+            if same and x in whole.names and y in whole.names:
+                rest = tuple(n for n in whole.names if n not in (x, y))
+                array = _skew_sum(laid(whole, (x, y, *rest)))
+                self.sizes[x] += self.sizes[y] - 1
+                return self._united(
+                    Operand(array, (x, *rest)), [n for n in kept if n != y], outputs
+                )
+        return whole, kept
+
+
+def _squeezed(array: Any, names: Sequence[int]) -> Operand:
+    """An operand without the axes of size one, along which it has the same values everywhere."""
+    shape = jnp.shape(array)
+    spread = [i for i, size in enumerate(shape) if size == 1]
+    kept = tuple(n for i, n in enumerate(names) if i not in spread)
+    return Operand(jnp.squeeze(array, spread) if spread else array, kept)
+
+
+def _skew_sum(array: Any) -> Any:
+    """Σ_{i + j = k} a_ij along the first two axes: rows one entry longer, shifted by one each."""
+    first, second, *rest = array.shape
+    padded = jnp.pad(array, [(0, 0), (0, first), *[(0, 0)] * len(rest)])
+    flat = padded.reshape(first * (first + second), *rest)[: first * (first + second - 1)]
+    return jnp.sum(flat.reshape(first, first + second - 1, *rest), axis=0)
+
+
+def _typed(operand: Operand, dtype: Any) -> Operand:
+    array = operand.array
+    return operand if array.dtype == dtype else Operand(array.astype(dtype), operand.names)
+
+
+def _masked(operands: list[Operand], masks: Sequence[Operand], dtype: Any) -> list[Operand]:
+    """Zeros where a mask is false. They are selected in an operand that has all of the mask's axes,
+    because 0 · ∞ is not zero.
+    """
+    for mask in masks:
+        fitting = [i for i, each in enumerate(operands) if set(mask.names) <= set(each.names)]
+        array = at_run_time(mask.array)
+        if not fitting:
+            operands.append(Operand(array.astype(dtype), mask.names))
+            continue
+        each = operands[fitting[0]]
+        where = laid(Operand(array, mask.names), each.names)
+        chosen = jnp.where(where, each.array, jnp.zeros((), dtype))
+        operands[fitting[0]] = Operand(chosen, each.names)
+    return operands
+
+
+def _order(outputs: Sequence[Coordinate], name: int) -> Any:
+    """A common order of axes for all blocks: by coordinates, then by steps, large ones first."""
+    indices = [total.terms.get(name) for total in outputs]
+    steps = [index.step if isinstance(index, Range) else 0 for index in indices]
+    return [index is None for index in indices], [-abs(step) for step in steps], steps, name

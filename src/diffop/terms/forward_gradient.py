@@ -1,0 +1,103 @@
+"""Gradients from the jets of higher derivatives in few coordinates, such as a Laplacian's.
+
+Reverse mode takes d derivatives at the cost of about two evaluations (`gradient.py`). Jets along
+the same d coordinates that are pushed anyway carry them already (`sharing.py`). From about eight
+coordinates on, narrow networks gain nothing: with single directions to be read, nothing is added up
+before the end.
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from ..jets.arranged_terms import ArrangedTerms, Derivative
+from ..jets.index_terms import PowerSum
+from ..jets.point import Point
+from ..jets.vector_terms import GradientTerms
+from .arranging import derivatives_of
+from .powers import Request
+from .term import Segment, Term, inner_key
+
+FEW = 4
+"""The number of coordinates up to which jets are read in place of reverse mode."""
+
+
+@final
+class ForwardGradient(ArrangedTerms):
+    """∇u from the derivatives with respect to each coordinate: in the structure of the argument, of
+    which `shapes` are the leaves, or as a vector with respect to some coordinates.
+    """
+
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    shapes: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    structure: Any = eqx.field(static=True)
+    exponents: ClassVar[tuple[int, ...]] = (1,)
+    rank: ClassVar[int] = 1
+    number: ClassVar[None] = None
+
+    @property
+    def symbol(self) -> str:
+        return f"∇{self.mark}"
+
+    def count(self, point: Point) -> int:
+        return self.dimension(point)
+
+    def derivatives(self, point: Point) -> tuple[Derivative, ...]:
+        return tuple((((self.argnum, i), 1),) for i in self.positions(point).tolist())
+
+    def arrange(self, values: Sequence[PyTree]) -> PyTree:
+        return jax.tree.map(self._of_one, *values)
+
+    def _of_one(self, *entries: Array) -> PyTree:
+        """The gradient of one output."""
+        row = jnp.stack(entries, axis=-1)
+        if self.dims is not None:
+            return row
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
+        parts = zip(jnp.split(row, ends[:-1], axis=-1), self.shapes, strict=True)
+        leaves = [part.reshape(*row.shape[:-1], *shape) for part, shape in parts]
+        return jax.tree.unflatten(self.structure, leaves)
+
+
+def forward_gradients(requests: Sequence[Request], point: Point) -> list[Request]:
+    """The terms, with every gradient beside such jets in this form."""
+    if point.plan != "auto" or point.chunk is not None:
+        return list(requests)
+    carried: dict[Hashable, set[tuple[int, int]]] = {}
+    for _, term, draw in requests:
+        if draw is None:
+            carried.setdefault(inner_key(term, draw), set()).update(_carried(term.head, point))
+
+    def written(term: Term, draw: Any) -> Term:
+        factor = term.head.factors[0] if term.head.factors else None
+        if not isinstance(factor, GradientTerms) or factor.field is not None:
+            return term
+        leaves, structure = jax.tree.flatten(point.args[factor.argnum])
+        real = all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves)
+        wanted = [(factor.argnum, i) for i in factor.positions(point).tolist()]
+        if not real or len(wanted) > FEW or not carried[inner_key(term, draw)].issuperset(wanted):
+            return term
+        shapes = tuple(jnp.shape(leaf) for leaf in leaves)
+        gradient = ForwardGradient(factor.argnum, factor.dims, shapes, structure)
+        head = Segment(term.head.functions, (gradient,), (1,), term.head.entries)
+        return Term(term.coefficient, (head, *term.word[1:]))
+
+    return [(n, term if draw else written(term, draw), draw) for n, term, draw in requests]
+
+
+def _carried(head: Segment, point: Point) -> set[tuple[int, int]]:
+    """The coordinates (argnum, i) with respect to which first derivatives are carried for a term:
+    few of a power sum, and all of a derivative of higher order.
+    """
+    factor = head.factors[0] if len(head.factors) == 1 and head.powers == (1,) else None
+    if isinstance(factor, PowerSum) and factor.power > 1 and factor.count(point) <= FEW:
+        return {(factor.argnum, i) for i in factor.positions(point).tolist()}
+    higher = [alpha for alpha in derivatives_of(head, point) if sum(k for _, k in alpha) > 1]
+    return {variable for alpha in higher for variable, _ in alpha}  # pyright: ignore

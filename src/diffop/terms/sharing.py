@@ -1,0 +1,113 @@
+"""First derivatives, read from the jets of higher derivatives with respect to few coordinates.
+
+Jets along e_1, …, e_n for Σ_i w_i ∂_i^k u carry every ∂_i u, if k > 1. So where Δu is wanted, the
+first derivatives are there already, and so is b·∇u = Σ_i b_i ∂_i u. All of these take n + 1
+coefficients. With jets of their own they would take up to 2 n + 2.
+
+Directions of many coordinates may be replaced by fewer on the way (`taylor/replacing/`), after
+which single derivatives could not be read. This is not so for few.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias, final
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..jets.directions import Rows, SparseRows, to_dense
+from ..jets.point import Point
+from ..jets.weighted_jets import WeightedJets
+from ..schemes.expansion import Alpha
+
+FEW = 8
+"""The number of directions that are hardly ever replaced: layers are wider."""
+
+Wanted: TypeAlias = list[list[WeightedJets] | None]
+"""Of each segment; None if it needs no jets."""
+
+
+@final
+class Carried(NamedTuple):
+    """Jets that carry all first derivatives with respect to some coordinates of an argument."""
+
+    jets: WeightedJets
+    argnum: int
+    positions: np.ndarray
+
+
+def carried_by(wanted: Wanted, point: Point) -> list[Carried]:
+    """What jets carry that are pushed anyway. Nothing if jets are pushed in chunks, which do not
+    keep single directions, or by a plan that was asked for.
+    """
+    if point.chunk is not None or point.plan != "auto":
+        return []
+    every = [each for own in wanted for each in own or ()]
+    return [found for each in every if (found := _carried(each)) is not None]
+
+
+def carries(carried: Sequence[Carried], alpha: Alpha) -> bool:
+    """Whether a derivative is one of order one that is carried."""
+    (variable, order), *others = alpha
+    known = [(each.argnum, i) for each in carried for i in each.positions.tolist()]
+    return order == 1 and not others and variable in known
+
+
+def _carried(jets: WeightedJets) -> Carried | None:
+    """What jets of an exact derivative of higher order carry."""
+    known = _known_rows(jets)
+    if known is None or jets.order < 2 or jets.size > FEW or jets.contracted:
+        return None
+    argnum, rows = known
+    unit = rows.positions.shape[1] == 1 and (rows.values == 1).all()
+    positions = rows.positions[:, 0]
+    several = np.unique(positions).size < positions.size
+    return None if several or not unit else Carried(jets, argnum, np.asarray(positions))
+
+
+def _known_rows(jets: WeightedJets) -> tuple[int, SparseRows] | None:
+    """The directions of exact jets along known coordinates of one argument."""
+    if jets.matrix is not None or jets.design is not None or len(jets.tangents) > 1:
+        return None
+    ((exponents, directions),) = jets.tangents.items()
+    if exponents != (1,) or len(directions) > 1:
+        return None
+    ((argnum, rows),) = directions.items()
+    if not isinstance(rows, SparseRows):
+        return None
+    known = all(isinstance(each, np.ndarray) for each in (rows.positions, rows.values))
+    return (argnum, rows) if known else None
+
+
+def read(jets: WeightedJets, carried: Sequence[Carried], point: Point) -> WeightedJets:
+    """The same value, read from what is carried already, if it is a first derivative."""
+    plain = jets.output == (1,) and jets.design is None and np.ndim(jets.weights) == 1
+    if not plain or jets.contracted or len(jets.directions) > 1:
+        return jets
+    ((argnum, rows),) = jets.directions.items()
+    for each in carried:
+        if each.argnum == argnum and _covers(each.positions, rows, point.size(argnum, "u")):
+            weights = _along(jets.weights, rows, argnum, point)[each.positions]
+            tangents, signature = each.jets.tangents, each.jets.signature
+            changes: Any = {"tangents": tangents, "weights": weights, "signature": signature}
+            return dataclasses.replace(jets, **changes)  # pyright: ignore
+    return jets
+
+
+def _covers(positions: np.ndarray, rows: Rows, size: int) -> bool:
+    """Whether directions have entries at these positions alone."""
+    if isinstance(rows, SparseRows) and isinstance(rows.positions, np.ndarray):
+        return bool(np.isin(rows.positions, positions).all())
+    return positions.size == size
+
+
+def _along(weights: Any, rows: Rows, argnum: int, point: Point) -> Any:
+    """Σ_r w_r v_r."""
+    size = point.size(argnum, "u")
+    arrays = (weights, *((rows.positions, rows.values) if isinstance(rows, SparseRows) else (0,)))
+    if isinstance(rows, SparseRows) and all(isinstance(each, np.ndarray) for each in arrays):
+        total = np.zeros(size)
+        np.add.at(total, rows.positions, rows.values * weights[:, None])
+        return total
+    dense = to_dense(rows, size, point.dtype(argnum))
+    return jnp.asarray(weights).astype(dense.dtype) @ dense
