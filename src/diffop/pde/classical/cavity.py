@@ -62,17 +62,17 @@ class Cavity(AbstractReferenceProblem):
 
     The unknown is the stream function ψ of a steady flow without compression, whose velocity is
     $(ψ_y, −ψ_x)$. It is (1, 0) at the lid y = 1 and 0 at the other walls; this is the lid of
-    constant velocity, at whose ends the velocity jumps. With $h(x) = x^2 (3 − 2x)$ and the
-    distances $s = 1 − y$ from the lid and $r_0$ and $r_1$ from its ends, the ansatz is
+    constant velocity, at whose ends the velocity jumps. With $h(x) = x² (3 − 2x)$ and the distances
+    s = 1 − y from the lid and $r_0$ and $r_1$ from its ends, the ansatz is
 
         ψ₀ + 6.4 (x (1 − x) y s)² / (r_0² r_1²) net(x', y'),
         ψ₀ = h(y) ((1 − h(x)) T(x, s) + h(x) T(1 − x, s)),
         T(x, s) = c ((x + π/2 s) atan2(s, x) − π²/4 s),    c = 4/(π² − 4),
 
-    which has the velocity of all walls. T is Taylor's flow at a scraper, as the flow in both upper
-    corners. The network sees coordinates x' and y' in which the layers at walls, of a width like
-    $1/√Re$, are wide. The residual is divided by Re and multiplied by $r^4/(r^2 + 0.01)^2$ for both
-    ends of the lid, since it grows there like $1/r^2$. The null model is $ψ_0$.
+    which has the velocity of all walls. T is Taylor's flow at a scraper, as in both upper corners.
+    The network sees coordinates x' and y' in which the layers at walls, whose width is about
+    $1/√Re$, are wide. The residual is divided by Re, and multiplied by $r⁴/(r² + 0.01)²$ for both
+    ends of the lid, since it grows there like $1/r²$. The null model is $ψ_0$.
 
     Errors are those of the velocity, in the middles of 41 × 41 equal squares. The values there are
     those of a spectral method. Source: Ghia, Ghia and Shin 1982, "High-Re solutions for
@@ -93,7 +93,7 @@ class Cavity(AbstractReferenceProblem):
         ```python
         import diffop as do
 
-        do.pde.Cavity(reynolds=1000).reference().values.max()  # the fastest of its points
+        do.pde.Cavity(reynolds=1000).reference().values.max()  # 0.837
         ```
     """
 
