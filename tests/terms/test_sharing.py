@@ -223,3 +223,16 @@ def test_complex_values():
     np.testing.assert_allclose(slope, slopes[0] + 1j * slopes[1], rtol=1e-12)
     traces = np.trace(hessians, axis1=1, axis2=2)
     np.testing.assert_allclose(laplacian, traces[0] + 1j * traces[1], rtol=1e-12)
+
+
+def test_first_derivatives_beside_powers():
+    """∇u beside Δ²u and ∂_iΔu, which are polynomials in two coordinates: their divisors."""
+    x = jnp.asarray(RNG.normal(size=2))
+    slopes = do.Partial(0), do.Partial(1)
+    bent = [slope @ do.Laplacian() for slope in slopes]
+    joint = do.exact([*slopes, *bent, do.Biharmonic()])
+    laplacian = lambda x: jnp.trace(jax.hessian(u)(x))
+    expected = [*jax.grad(u)(x), *jax.grad(laplacian)(x), jnp.trace(jax.hessian(laplacian)(x))]
+    np.testing.assert_allclose(joint(u)(x), expected, rtol=1e-11)
+    plan = joint.jets(x)
+    assert plan.coefficients == plan.least == 8

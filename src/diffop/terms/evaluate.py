@@ -7,7 +7,7 @@ any of them needs. First-order jets without partners are stacked.
 """
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from functools import partial, reduce
 from typing import Any
 
@@ -37,7 +37,7 @@ from .nonlocal_terms import Nonlocal
 from .products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from .rewriting import rewritten
 from .shapes import check_shapes
-from .sharing import Carried, carried_by, carries, read
+from .sharing import carried_by, first_carried, read
 from .term import Part, Segment, Term, Word, inner_key
 
 
@@ -277,7 +277,9 @@ def segment_jets(
             jets = sampled_jets(segment.product, started[draw.identity], point, point.plan)
             result.append([_by_draw(each) for each in jets] if per_draw else jets)
     carried = carried_by(result, point) if len(requests) > 1 else []
-    planned = _coordinate_jets(derivatives, carried, point) if any(derivatives) else {}
+    planned = {}
+    if any(derivatives):
+        planned = _coordinate_jets(derivatives, first_carried(result, carried), point)
     every = [
         [each for alpha in alphas for each in planned[alpha]] if alphas else own
         for alphas, own in zip(derivatives, result, strict=True)
@@ -288,12 +290,12 @@ def segment_jets(
 
 
 def _coordinate_jets(
-    derivatives: Iterable[Sequence[Alpha]], carried: Sequence[Carried], point: Point
+    derivatives: Iterable[Sequence[Alpha]], carried: Set[Alpha], point: Point
 ) -> dict[Alpha, list[WeightedJets]]:
     """The jets of coordinate derivatives, planned together unless they are carried by others."""
     different = dict.fromkeys(alpha for each in derivatives for alpha in each)
-    apart = [alpha for alpha in different if carries(carried, alpha)]
-    together = [alpha for alpha in different if alpha not in apart]
+    apart = [alpha for alpha in different if alpha in carried]
+    together = [alpha for alpha in different if alpha not in carried]
     planned: dict[Alpha, list[WeightedJets]] = {}
     for group in (*([alpha] for alpha in apart), together):
         planned |= coordinate_jets(group, point, point.plan) if group else {}

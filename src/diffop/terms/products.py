@@ -22,6 +22,7 @@ from ..probes.base import AbstractProbe, Draw
 from ..schemes.expansion import Alpha, Direction
 from ..schemes.names import NAMED, Kind, scheme_of
 from ..schemes.scheme import Jet, Readout, Scheme
+from .sharing import COORDINATE
 
 
 def order_of(factors: Factors) -> int:
@@ -128,7 +129,7 @@ def coordinate_jets(
     scheme = scheme_of(wanted, kind)
     variables: set[Any] = {v for jet in scheme.jets for _, along in jet.tangents for v, _ in along}
     slots = {v: basis(v[0], np.array([v[1]])) for v in variables}
-    names = {v: ("coordinate", *v) for v in variables}
+    names = {v: (COORDINATE, *v) for v in variables}
     return read_scheme(scheme, slots, names, np.ones(1), point)
 
 

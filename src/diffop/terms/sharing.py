@@ -23,6 +23,9 @@ from ..schemes.expansion import Alpha
 FEW = 8
 """The number of directions that are hardly ever replaced: layers are wider."""
 
+COORDINATE = "coordinate"
+"""In the name of a coordinate's direction, before the coordinate (argnum, i)."""
+
 Wanted: TypeAlias = list[list[WeightedJets] | None]
 """Of each segment; None if it needs no jets."""
 
@@ -46,11 +49,15 @@ def carried_by(wanted: Wanted, point: Point) -> list[Carried]:
     return [found for each in every if (found := _carried(each)) is not None]
 
 
-def carries(carried: Sequence[Carried], alpha: Alpha) -> bool:
-    """Whether a derivative is one of order one that is carried."""
-    (variable, order), *others = alpha
-    known = [(each.argnum, i) for each in carried for i in each.positions.tolist()]
-    return order == 1 and not others and variable in known
+def first_carried(wanted: Wanted, carried: Sequence[Carried]) -> set[Alpha]:
+    """The derivatives of order one that are carried: by such jets, or with a parameter of their own
+    by jets that have several.
+    """
+    variables = {(each.argnum, i) for each in carried for i in each.positions.tolist()}
+    several = [each for own in wanted for each in own or () if len(each.tangents) > 1]
+    named = [name for each in several for name in each.signature if isinstance(name, tuple)]
+    variables |= {name[1:] for name in named if name[0] == COORDINATE}
+    return {((variable, 1),) for variable in variables}
 
 
 def _carried(jets: WeightedJets) -> Carried | None:
