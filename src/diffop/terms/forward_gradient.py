@@ -1,9 +1,7 @@
 """Gradients from the jets of higher derivatives in few coordinates, such as a Laplacian's.
 
 Reverse mode takes d derivatives at the cost of about two evaluations (`gradient.py`). Jets along
-the same d coordinates that are pushed anyway carry them already (`sharing.py`). From about eight
-coordinates on, narrow networks gain nothing: with single directions to be read, nothing is added up
-before the end.
+the same d coordinates that are pushed anyway carry them already, if these are few (`sharing.py`).
 """
 
 import math
@@ -22,10 +20,8 @@ from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
 from .arranging import derivatives_of
 from .powers import Request
+from .sharing import FEW
 from .term import Segment, Term, inner_key
-
-FEW = 4
-"""The number of coordinates up to which jets are read in place of reverse mode."""
 
 
 @final
