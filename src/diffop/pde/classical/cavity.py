@@ -30,7 +30,7 @@ from ...equations.sampled import AtPoints
 from ...nn import HardConstraint, MappedInput
 from ...operators.elementary import Partial
 from ...operators.vector import Gradient
-from ...scalars import plain
+from ...scalars import is_number, plain
 from ..conditions.base import Conditions
 from ..conditions.prescribed import Prescribed
 from ..domains.box import Box
@@ -100,12 +100,12 @@ class Cavity(AbstractReferenceProblem):
     dim: ClassVar[int] = 2
     domain: ClassVar[Box] = Box((0.0, 0.0), (1.0, 1.0))
 
-    reynolds: int | float = eqx.field(static=True, converter=plain)
+    reynolds: int | float = eqx.field(static=True)
 
     def __init__(self, reynolds: int | float = _DEFAULT):
-        if not (reynolds > 0 and math.isfinite(reynolds)):
-            raise ValueError(f"cavity expects a finite positive Reynolds number, got {reynolds}.")
-        self.reynolds = reynolds
+        self.reynolds = plain(reynolds)
+        if not (is_number(self.reynolds) and 0 < self.reynolds < math.inf):
+            raise ValueError(f"cavity expects a finite positive Reynolds number, got {reynolds!r}.")
 
     @property
     def name(self) -> str:
