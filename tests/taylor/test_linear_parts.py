@@ -14,7 +14,7 @@ from jax.interpreters import ad, batching, mlir
 import diffop as do
 
 W = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
-SOME, TWICE, OUTSIDE = np.array([0, 1, 9]), np.array([0, 2, 0]), np.array([2, 9, 1])
+SOME, TWICE, OUTSIDE = np.array([[0, 1, 9], [0, 2, 0], [2, 9, 1]], np.int32)
 X = (0.4, 0.9, 1.3)
 AT_THE_EDGE = (0.0, 1.0, 2.0)
 
