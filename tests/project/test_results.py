@@ -40,7 +40,7 @@ of the engine by no more than rounding moves it as far as another seed does, whi
 DRAWN = ("g-kdv-1d", "kdv-2d", "kp-2d")
 """Some problems whose solutions are drawn, and whose networks are read again."""
 ON_ONE_THREAD = {name for name in STATED if do.train.Settings(name).optimiser == "muon"}
-"""Thousands of short steps, for which two threads of XLA take twice the processor time of one."""
+"""Thousands of short steps: beside other tests, threads of XLA wait longer than they compute."""
 KEPT = {name.upper() for name in KEEPING}
 
 

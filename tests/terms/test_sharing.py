@@ -236,3 +236,33 @@ def test_first_derivatives_beside_powers():
     np.testing.assert_allclose(joint(u)(x), expected, rtol=1e-11)
     plan = joint.jets(x)
     assert plan.coefficients == plan.least == 8
+
+
+def test_squares_are_checked_one_by_one():
+    """Also where they become a power sum: a multi-index has as many orders as coordinates."""
+    squares = do.Mixed((2, 0)) + do.Mixed((0, 2))
+    with pytest.raises(ValueError, match=r"one of 2 for argument 0, which has 3; give it 3"):
+        do.exact([squares, do.Partial(0)])(u)(jnp.ones(3))
+
+
+def test_plans_that_are_asked_for_read_terms_as_they_are():
+    """A scheme by hand is not asked for ∂_x² in the place of Δ, which needs none."""
+    x, t = (0, 0), (1, 0)
+    curve = do.schemes.Jet({1: x, 2: t})
+    scheme = do.schemes.Scheme({(x, t): (curve[3] - do.schemes.Jet({1: x})[3]) / 3})
+    joint = do.exact([do.Laplacian(), do.Mixed({x: 1, t: 1})])
+    args = jnp.array([0.3]), jnp.array(0.7)
+    mixed = jax.jacfwd(jax.grad(u), argnums=1)(*args)
+    got = joint(u, plan=scheme)(*args)
+    np.testing.assert_allclose(got, [nested(*args)[0], mixed[0]], rtol=1e-10)
+
+
+def test_rows_without_a_name_are_left_alone():
+    """First derivatives of such jets would be pushed once more, all of them."""
+    x = jnp.asarray(RNG.normal(size=3))
+    squares = do.TensorOperator([{0: 2}, {1: 2}], [1.0, 2.0])
+    joint = do.exact([squares, do.Partial(0)])
+    hessian = jax.hessian(u)(x)
+    expected = [hessian[0, 0] + 2.0 * hessian[1, 1], jax.grad(u)(x)[0]]
+    np.testing.assert_allclose(joint(u)(x), expected, rtol=1e-12)
+    assert joint.jets(x).total == 3

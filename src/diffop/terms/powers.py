@@ -30,7 +30,14 @@ class Power(NamedTuple):
     order: int
 
 
-def by_coordinates(requests: Sequence[Request], point: Point) -> list[Request]:
+def by_powers(requests: Sequence[Request], point: Point) -> list[Request]:
+    """The terms, written so that they share jets. A plan that was asked for reads them as they are."""
+    if point.plan != "auto":
+        return list(requests)
+    return _power_sums(_by_coordinates(requests, point), point)
+
+
+def _by_coordinates(requests: Sequence[Request], point: Point) -> list[Request]:
     """The terms, with every exact power sum over one coordinate as a derivative."""
 
     def written(term: Term) -> Term:
@@ -50,14 +57,12 @@ def _by_coordinate(segment: Segment, point: Point) -> Segment:
     return Segment(segment.functions, (derivative,), (1,), segment.entries)
 
 
-def power_sums(requests: Sequence[Request], point: Point) -> list[Request]:
+def _power_sums(requests: Sequence[Request], point: Point) -> list[Request]:
     """The terms, with exact pure powers of one operator as a power sum, in place of the first, if
     no other term needs higher derivatives with respect to their coordinates.
     """
-    if point.plan != "auto":
-        return list(requests)
     result: dict[int, Request] = dict(enumerate(requests))
-    for members in _alike(requests):
+    for members in _alike(requests, point):
         powers = [power for _, power in members]
         numbers = [number for number, _ in members]
         others = [term for n, (_, term, _) in enumerate(requests) if n not in numbers]
@@ -69,11 +74,11 @@ def power_sums(requests: Sequence[Request], point: Point) -> list[Request]:
     return [result[number] for number in sorted(result)]
 
 
-def _alike(requests: Sequence[Request]) -> list[list[tuple[int, Power]]]:
+def _alike(requests: Sequence[Request], point: Point) -> list[list[tuple[int, Power]]]:
     """The numbers of terms that are only added up, with the same number, and their powers."""
     sums: dict[Hashable, list[tuple[int, Power]]] = {}
     for n, (name, term, draw) in enumerate(requests):
-        number, power = plain(term.coefficient), _power_of(term)
+        number, power = plain(term.coefficient), _power_of(term, point)
         if draw is None and power is not None and isinstance(number, int | float):
             inside = inner_key(term, draw)
             key = name, term.head.entries, inside, number, power.argnum, power.order
@@ -81,13 +86,15 @@ def _alike(requests: Sequence[Request]) -> list[list[tuple[int, Power]]]:
     return list(sums.values())
 
 
-def _power_of(term: Term) -> Power | None:
-    """The pure power of a coordinate that the head of a term is, if it is one."""
-    for variable, order in term.head.derivative or ():
-        argnum, place = variable  # pyright: ignore
-        if order > 1 and term.head.order == order and not term.head.functions:
-            return Power(argnum, place, order)
-    return None
+def _power_of(term: Term, point: Point) -> Power | None:
+    """The pure power of a coordinate that the head of a term is, if it is one; checks that it fits
+    the point.
+    """
+    if term.head.derivative is None or term.head.functions:
+        return None
+    ((variable, order), *others), *_ = derivatives_of(term.head, point)
+    argnum, place = variable  # pyright: ignore
+    return None if others or order < 2 else Power(argnum, place, order)
 
 
 def _apart(powers: Sequence[Power], others: Sequence[Term], point: Point) -> bool:

@@ -54,7 +54,7 @@ from .coefficients import plain, value_at
 from .entries import Entries
 from .forward_gradient import forward_gradients
 from .modes import modes_of
-from .powers import Request, by_coordinates, power_sums
+from .powers import Request, by_powers
 from .products import as_polynomial
 from .term import Part, Segment, Term, flux, inner_key
 
@@ -151,8 +151,8 @@ def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[Request
                     requests.append((position, term, part.draw))
     if len(requests) == 1:
         return requests
-    requests = power_sums(by_coordinates(requests, point), point)
-    return first_order_sums(forward_gradients(requests, point), point)
+    requests = forward_gradients(by_powers(requests, point), point)
+    return first_order_sums(requests, point)
 
 
 def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]:

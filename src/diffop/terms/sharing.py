@@ -65,7 +65,8 @@ def first_carried(wanted: Wanted, carried: Sequence[Carried]) -> set[Alpha]:
 def _carried(jets: WeightedJets) -> Carried | None:
     """What jets of an exact derivative of higher order carry."""
     known = _known_rows(jets)
-    if known is None or jets.order < 2 or jets.size > FEW or jets.contracted:
+    unnamed = jets.signature == (None,)  # whose first derivatives would be pushed apart
+    if known is None or unnamed or jets.order < 2 or jets.size > FEW or jets.contracted:
         return None
     argnum, rows = known
     unit = rows.positions.shape[1] == 1 and (rows.values == 1).all()
@@ -113,10 +114,11 @@ def _covers(positions: np.ndarray, rows: Rows, size: int) -> bool:
 def _along(weights: Any, rows: Rows, argnum: int, point: Point) -> Any:
     """Σ_r w_r v_r."""
     size = point.size(argnum, "u")
-    arrays = (weights, *((rows.positions, rows.values) if isinstance(rows, SparseRows) else (0,)))
-    if isinstance(rows, SparseRows) and all(isinstance(each, np.ndarray) for each in arrays):
-        total = np.zeros(size)
-        np.add.at(total, rows.positions, rows.values * weights[:, None])
-        return total
+    if isinstance(rows, SparseRows):
+        arrays = weights, rows.positions, rows.values
+        if all(isinstance(each, np.ndarray) for each in arrays):
+            total = np.zeros(size)
+            np.add.at(total, rows.positions, rows.values * weights[:, None])
+            return total
     dense = to_dense(rows, size, point.dtype(argnum))
     return jnp.asarray(weights).astype(dense.dtype) @ dense
