@@ -213,3 +213,15 @@ def test_numbers_that_are_not_positive_are_refused(reynolds):
 def test_numbers_without_a_reference():
     with pytest.raises(ValueError, match=r"is known for Re 100, 400, 1000, got 250; train such a"):
         do.pde.Cavity(250).reference()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_stream_function_is_0_in_all_corners(dtype):
+    """Where the velocity jumps, it is 0 itself."""
+    problem = CAVITIES[100]
+    net = lambda x: jnp.sum(jnp.sin(x + 1.0))
+    corners = jnp.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype)
+    values = jax.vmap(problem.ansatz(net))(corners)
+    np.testing.assert_array_equal(values, 0)
+    nearby = jnp.array([1e-6, 1 - 1e-6], dtype)
+    assert jnp.isfinite(problem.ansatz(net)(nearby))

@@ -31,7 +31,7 @@ class Power(NamedTuple):
 
 
 def by_powers(requests: Sequence[Request], point: Point) -> list[Request]:
-    """The terms, written so that they share jets. A plan that was asked for reads them as they are."""
+    """The terms, written so that they share jets, unless a plan was asked for."""
     if point.plan != "auto":
         return list(requests)
     return _power_sums(_by_coordinates(requests, point), point)

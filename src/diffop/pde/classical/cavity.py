@@ -190,10 +190,10 @@ def _corners(x: Float[Array, " dim"]) -> tuple[Float[Array, ""], Float[Array, ""
 
 
 def _factor(x: Float[Array, " dim"]) -> Float[Array, ""]:
-    """0 with its slopes on all walls, and like r² in the upper corners."""
+    """0 with its slopes on all walls, and like r² in the upper corners; 0 there, too."""
     left, right = _corners(x)
-    bubble = jnp.prod(x * (1 - x))
-    return 64 * _SIZE * bubble * bubble / (left * right)
+    bubble, squared = jnp.prod(x * (1 - x)), left * right
+    return 64 * _SIZE * bubble * bubble / jnp.where(squared > 0, squared, jnp.ones_like(squared))
 
 
 def _weight(x: Float[Array, " dim"]) -> Float[Array, ""]:
