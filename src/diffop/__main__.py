@@ -133,7 +133,8 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 
 def _add_setting(parser: argparse.ArgumentParser, name: str) -> None:
     """Adds a setting to the parsed options only if it is given, since its value may be None."""
-    kind, meaning = stated()[name], meanings()[name]
+    kind = stated()[name]
+    meaning = meanings().get(name, "")  # from docstrings, which `python -OO` leaves out
     parser.add_argument(
         f"--{name.replace('_', '-')}",
         type=from_word,

@@ -234,6 +234,13 @@ def test_options_beside_the_papers_settings(tmp_path):
     assert (settings["batch"], settings["learning_rate"], settings["gpinn"]) == (100, 1e-3, 0.0)
 
 
+def test_it_runs_without_docstrings():
+    """`python -OO` leaves them out, and with them what settings mean."""
+    command = [sys.executable, "-OO", "-m", "diffop", "solve", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and "--learning-rate" in done.stdout, done.stderr
+
+
 def test_help_says_where_to_see_what_problems_recommend(capsys):
     with pytest.raises(SystemExit):
         main(["solve", "--help"])
