@@ -343,6 +343,20 @@ def test_a_single_point_is_not_mapped(three):
     np.testing.assert_allclose(jax.jit(twice)(X[:, None])[:, 0], want, rtol=1e-11)
 
 
+def test_parts_of_one_point_have_no_axis(three, monkeypatch):
+    """With room for one point, each goes through by itself: the arrays of the loop are those of a
+    point, without an axis of size one.
+    """
+    monkeypatch.setattr(parts, "HIGH", 10)
+    jaxpr = jax.make_jaxpr(functools.partial(values, pushed))(WEIGHTS, X)
+    assert lengths(jaxpr.jaxpr) == [POINTS]
+    multiplied = jaxprs.named(jaxprs.equations(jaxpr), "mul")
+    products = [eqn.outvars[0].aval.shape for eqn in multiplied]
+    assert products and not any(1 in shape for shape in products), products
+    got = jax.jit(functools.partial(values, pushed))(WEIGHTS, X)
+    np.testing.assert_allclose(got, values(nested, WEIGHTS, X), rtol=1e-11)
+
+
 def test_jets_are_pushed_through_parts():
     """Of the inner operator, whose points are mapped inside of u."""
 

@@ -19,7 +19,7 @@ def in_a_loop(
     size: int | None = None,
 ) -> Sequence[Any]:
     """The outputs of a batching rule: a function at one point after another, or at `size` at once.
-    A single point needs no loop, and no axis.
+    A single point needs no loop, and no axis; points one at a time need no axis either.
     """
     along = {n: axis for n, axis in enumerate(axes) if axis is not None}
     points = [jnp.moveaxis(operands[n], axis, 0) for n, axis in along.items()]
@@ -29,4 +29,4 @@ def in_a_loop(
 
     if len(points[0]) == 1:
         return [x[None] for x in at([lax.squeeze(x, (0,)) for x in points])]
-    return lax.map(at, points, batch_size=size)
+    return lax.map(at, points, batch_size=None if size == 1 else size)
