@@ -9,6 +9,7 @@ from diffop import taylor
 from diffop.coefficients.block import coordinates
 from diffop.coefficients.blocks import at_directions, collected, dense, entries_at
 
+from .. import jaxprs
 from .blocks import definition, flag, random_blocks, random_entries
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -32,6 +33,29 @@ def test_arrays(cases):
     for c, array in zip(cases, found, strict=True):
         assert array.shape == c.shape
         np.testing.assert_allclose(array, definition(c), rtol=1e-12, atol=1e-12, err_msg=str(c))
+
+
+def test_entries_go_to_their_places_at_once():
+    """Both blocks of scores, of electrons in rows and in columns: no transpose is as large as the
+    array.
+    """
+    n, rng = 7, np.random.default_rng(0)
+    first, shared = taylor.Range(0, 3), taylor.Range()
+    electron = lambda own: taylor.Axis(n, (first, *own))
+    axes = taylor.Axis(3, (shared, None, None)), taylor.Axis(n, (None, None, shared))
+    rows = electron((shared, None)), *axes
+    columns = electron((None, shared)), axes[0], taylor.Axis(n, (None, shared, None))
+    scores = taylor.Blocks(
+        tuple(
+            taylor.Block(jnp.asarray(rng.normal(size=(n, 3, n))), each, (0, 0, 0))
+            for each in (rows, columns)
+        ),
+        (3 * n, n, n),
+    )
+    array = lambda scores: dense(scores, jnp.float64)
+    moved = jaxprs.named(jaxprs.of(array, scores), "transpose")
+    assert all(size < 3 * n**3 for size in jaxprs.sizes(moved))
+    np.testing.assert_allclose(array(scores), definition(scores), rtol=1e-15)
 
 
 def test_some_directions(cases):

@@ -1,5 +1,6 @@
 """Coefficients that are sums of blocks, and the operations on them."""
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -256,16 +257,13 @@ def _cut(block: Block, c: int, axes: list[int], size: int) -> tuple[Range, int] 
 def dense(c: Blocks, dtype: Any) -> Any:
     """The coefficient as an array `(n, *shape)`."""
     arrays = [_dense(part, c.shape, dtype) for part in c.parts]
-    if not arrays:
-        return jnp.zeros(c.shape, dtype)
-    total = arrays[0]
-    for each in arrays[1:]:
-        total = plus(total, each)
-    return total
+    return functools.reduce(plus, arrays) if arrays else jnp.zeros(c.shape, dtype)
 
 
 def _dense(block: Block, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Axes that alone have a coordinate are padded to its size, others are scattered."""
+    """Axes that alone have a coordinate are padded to its size, others are scattered. They go to
+    their places in the array at once: its transpose would be as large as the array.
+    """
     own = {c: a for c in range(len(shape)) for a in [_alone(block, c)] if a is not None}
     linked = [a for a in range(len(block.axes)) if a not in own.values()]
     touched = [
@@ -281,11 +279,13 @@ def _dense(block: Block, shape: tuple[int, ...], dtype: Any) -> Any:
     missing = [len(linked) + i for i, c in enumerate(rest) if c not in own]
     array = lax.expand_dims(array, missing) if missing else array
     array = _padded(array, [(own.get(c), c) for c in rest], block, shape, len(linked))
-    if linked:
-        target = zeros_for(array, tuple(shape[c] for c in (*touched, *rest)), dtype)
-        array = target.at[_places(block, linked, touched)].add(array)
-    order = [*touched, *rest]
-    return lax.transpose(array, [order.index(c) for c in range(len(shape))])
+    if not linked:
+        return array
+    places = dict(zip(touched, _places(block, linked, touched), strict=True))
+    if touched[-1] - touched[0] + 1 == len(touched):  # NumPy leaves neighbours where they are
+        array = jnp.moveaxis(array, range(len(linked)), range(touched[0], touched[0] + len(linked)))
+    index = tuple(places.get(c, slice(None)) for c in range(len(shape)))
+    return zeros_for(array, shape, dtype).at[index].add(array)
 
 
 def _alone(block: Block, c: int) -> int | None:
