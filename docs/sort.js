@@ -43,7 +43,8 @@ function makeSortable(table) {
   const texts = (column) => rows.map((row) => row.cells[column]?.innerText ?? "");
   const heads = table.tHead ? [...table.tHead.rows[0].cells] : [];
   const isNumeric = (_, column) => texts(column).some((text) => quantity(text) !== null);
-  if (rows.length < 3 || !heads.some(isNumeric)) return;
+  const belongTogether = texts(0).some((text) => !text.trim()); // a row continues the one above
+  if (rows.length < 3 || belongTogether || !heads.some(isNumeric)) return;
   heads.forEach((head, column) => {
     if (!head.textContent.trim()) return;
     const button = document.createElement("button");

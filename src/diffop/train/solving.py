@@ -17,7 +17,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 
 from ..parallel.mesh import shard
 from ..parallel.processes import Stop, by_first, is_first, is_out_of_memory, on_host
-from ..pde import AbstractProblem, AbstractSolvedProblem
+from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from ..precision import PRECISIONS
 from ..storage.disk import make_folder
 from ..storage.environment import environment
@@ -30,7 +30,7 @@ from .iteration import State, iterate
 from .listeners import AbstractListener
 from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, in_a_line, read_metrics, tell
 from .model import Keys, build, build_loss, build_optimiser, build_problem
-from .pictures import Curve, save_curves, save_picture
+from .pictures import Curve, save_beside_reference, save_curves, save_picture
 from .progress import Progress
 from .report import Report, summarise
 from .settings import Problem, Settings, as_settings
@@ -68,8 +68,8 @@ def solve(
         the settings that it recommends.
     - `directory`: made if it does not exist. During the run it receives `run.json`,
         `metrics.jsonl` (a line after each dispatch) and `checkpoints`; at the end `model.eqx` (for
-        `diffop.train.load`), `curve.png`, `solution.png` if the problem has sections to draw, and
-        `report.json`.
+        `diffop.train.load`), `curve.png`, `solution.png` if the problem has sections to draw, or a
+        reference on a grid, and `report.json`.
     - `overwrite`: whether results already in the directory may be replaced.
     - `resume`: whether the run in the directory continues. If there is none, one is started; if it
         has ended, its report is returned and nothing is done.
@@ -311,12 +311,12 @@ class _Pictures(AbstractListener):
         )
 
     def _beside_the_solution(self, path: pathlib.Path, model: PyTree) -> None:
-        problem = self._problem
-        if not isinstance(problem, AbstractSolvedProblem):
-            return
-        if sections := problem.sections(_RESOLUTION):
-            network = jax.tree.map(_on_device, model)
-            save_picture(path, sections, network, problem.solution, self._title)
+        problem, network = self._problem, jax.tree.map(_on_device, model)
+        if isinstance(problem, AbstractReferenceProblem):
+            save_beside_reference(path, problem, network, self._title)
+        elif isinstance(problem, AbstractSolvedProblem):
+            if sections := problem.sections(_RESOLUTION):
+                save_picture(path, sections, network, problem.solution, self._title)
 
 
 def _on_device(leaf: Any) -> Any:
