@@ -52,7 +52,7 @@ def main() -> None:
 
 def draw(suite: AbstractTrained, case: Case, run: Path) -> None:
     """The pictures of a run that has ended."""
-    name = case.sizes["problem"]
+    name = str(case.sizes["problem"])
     shrink(run / "curve.png", PICTURES / f"{name}-curve.jpg", "curve")
     settings = suite.settings(case)
     if name.startswith("cavity"):
@@ -124,24 +124,32 @@ def flow(settings: do.train.Settings, run: Path, path: Path) -> None:
     """
     with PRECISIONS[settings.precision]():
         problem = build_problem(settings, Keys.of(settings).problem)
+        assert isinstance(problem, do.pde.Cavity)
         found = on_grid(problem)
+        assert found is not None
         section, slopes = found
         of_network = problem.reference().operator.exact(do.train.load(run))
         ours = np.asarray(jax.lax.map(jax.vmap(of_network), section.points), np.float64)
     figure = _figure(10, 3.3)
     figure.suptitle(f"{problem.name}: streamlines and speed")
+    _draw_flows(figure, section, ours, slopes)
+    _save(figure, path, "solution")
+
+
+def _draw_flows(figure: Any, section: do.pde.Section, ours: np.ndarray, slopes: np.ndarray) -> None:
+    """From the slopes of two stream functions on a section."""
     *flows, gap = figure.subplots(1, 3)
     fastest = float(np.hypot(*np.moveaxis(slopes, -1, 0)).max())
+    x, y = (np.asarray(section.points[..., i], np.float64) for i in (0, 1))
+    images = []
     for axis, values, name in zip(flows, (ours, slopes), ("network", "reference"), strict=True):
         u, v = values[..., 1], -values[..., 0]
-        image = _over_section(axis, section, np.hypot(u, v), name, vmin=0, vmax=fastest)
-        x, y = (np.asarray(section.points[..., i], np.float64) for i in (0, 1))
+        images.append(_over_section(axis, section, np.hypot(u, v), name, vmin=0, vmax=fastest))
         axis.streamplot(x[0], y[:, 0], u, v, color="white", linewidth=0.7, arrowsize=0.7)
         axis.axis(section.extent)
-    figure.colorbar(image, ax=flows)
+    figure.colorbar(images[1], ax=flows)
     far = np.hypot(*np.moveaxis(ours - slopes, -1, 0))
     figure.colorbar(_over_section(gap, section, far, "|difference|", cmap="magma"), ax=gap)
-    _save(figure, path, "solution")
 
 
 def _over_section(

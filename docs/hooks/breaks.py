@@ -1,5 +1,5 @@
-"""What stays in one line: an option with its value, and in tables a number with its unit and a short
-name in the first column. Browsers break `1.8e-03` and `--learning-rate` at their hyphens.
+"""What stays in one line: an option with its value, and in tables a number with its unit, and a
+short name in the first column. Browsers break `1.8e-03` and `--learning-rate` at their hyphens.
 """
 
 import re

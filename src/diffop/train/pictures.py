@@ -118,8 +118,7 @@ def save_picture(
 def save_beside_reference(
     path: pathlib.Path, problem: AbstractReferenceProblem, network: Callable, title: str
 ) -> None:
-    """As `save_picture`, where values are known on a grid over a plane; nothing where they are not.
-    """
+    """As `save_picture`, if values are known on a grid over a plane; nothing if they are not."""
     found = on_grid(problem)
     if found is not None:
         section, values = found
