@@ -17,8 +17,8 @@ from PIL import Image
 
 import diffop as do
 from diffop.precision import PRECISIONS
+from diffop.runs.directory import finished
 from diffop.train.model import Keys, build_problem
-from diffop.train.runs import finished
 
 from .harness.case import Case, Scope
 from .harness.process import in_own_process

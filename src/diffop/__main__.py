@@ -23,11 +23,12 @@ from .parallel.processes import connect, failure, is_first, leave
 from .paths import found_at, is_path
 from .pde.own import imported
 from .pde.registry import summary
+from .runs.directory import written
+from .runs.settings import meanings, name_of, recommended_by, stated
+from .runs.tables import find_runs, save_plot, table
 from .train import solving
 from .train.loggers import TRACKERS
 from .train.model import Keys, build_problem
-from .train.runs import find_runs, save_plot, table, written
-from .train.settings import meanings, name_of, recommended_by, stated
 
 _FAILED, _BAD_INPUT, _INTERRUPTED, _BROKEN_PIPE = 1, 2, 130, 141
 

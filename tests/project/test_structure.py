@@ -44,18 +44,12 @@ ARROWS = {
         *("kernels", "quadrature", "terms", "operators", "equations", "baselines", "losses"),
         *("methods", "nn"),
     },
+    "runs": {
+        *("terms", "operators", "equations", "parallel", "storage", "methods", "pde"),
+        "baselines",
+    },
     "train": {
-        "kernels",
-        "taylor",
-        "terms",
-        "operators",
-        "equations",
-        "parallel",
-        "storage",
-        "losses",
-        "methods",
-        "nn",
-        "pde",
+        *("terms", "equations", "parallel", "storage", "losses", "methods", "nn", "pde", "runs"),
         "baselines",
     },
 }
@@ -87,8 +81,8 @@ def test_files_have_plain_names():
 # What takes long to import, and is used by few: imported where it is needed.
 RARE = ("folx", "jax.experimental.sparse", "matplotlib", "orbax", "scipy")
 LATER = (
-    *("baselines", "compat", "equations", "losses", "methods", "nn", "parallel", "pde", "storage"),
-    "train",
+    *("baselines", "compat", "equations", "losses", "methods", "nn", "parallel", "pde", "runs"),
+    *("storage", "train"),
 )
 
 

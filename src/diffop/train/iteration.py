@@ -12,22 +12,16 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from ..equations.equation import (
-    AbstractEquation,
-    has_unknowns,
-    learnable,
-    opened,
-    with_unknowns,
-)
+from ..equations.equation import AbstractEquation, opened
 from ..held import Held
-from ..losses.loss import ResidualLoss
 from ..methods.base import AbstractMethod, Objective
 from ..methods.first_order import as_method
 from ..methods.optimisers import Optimiser as Optimiser
 from ..methods.protocol import HasPointwise, HasResiduals
 from ..parallel.mesh import Layout
 from ..parallel.processes import interruptible
-from .asked import check_asked
+from ..scalars import largest_divisor
+from .asked import check_asked, check_mesh, check_model, check_steps
 
 Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResiduals | HasPointwise
 
@@ -147,10 +141,9 @@ def iterate(
     method = as_method(optimiser)
     arrays, rest = eqx.partition(_opened(loss), eqx.is_array)
     parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
-    _check_steps(steps, steps_per_dispatch, start.step)
-    _check_parameters(parameters)
-    _check_unknowns(loss, start.model)
-    _check_mesh(method, mesh)
+    check_steps(steps, steps_per_dispatch, start.step)
+    check_model(start.model, loss)
+    check_mesh(method, mesh)
     layout = Layout(mesh, start.model)
 
     run = _Run(method, rest, static, layout)
@@ -249,46 +242,6 @@ def _all_finite(parameters: PyTree) -> Bool[Array, ""]:
     return reduce(jnp.logical_and, [jnp.isfinite(leaf).all() for leaf in leaves], jnp.array(True))
 
 
-def _check_steps(steps: int, steps_per_dispatch: int, made: int) -> None:
-    if steps < 1 or steps_per_dispatch < 1:
-        raise ValueError(
-            f"fit expects steps and steps_per_dispatch of at least 1, got {steps} and "
-            f"{steps_per_dispatch}; ask for at least one step."
-        )
-    if made > steps:
-        raise ValueError(
-            f"fit expects a start of at most {steps} steps, got one that has made {made}; ask for "
-            f"at least as many steps, or start anew."
-        )
-
-
-def _check_parameters(parameters: PyTree) -> None:
-    if not jax.tree.leaves(parameters):
-        raise ValueError(
-            "fit expects a model with inexact arrays, which are what is trained, got none in it; "
-            "give it parameters that are JAX's or NumPy's arrays of floating-point numbers."
-        )
-
-
-def _check_unknowns(loss: Loss, model: PyTree) -> None:
-    """Checks that the model contains what the equation learns, since only the model is trained."""
-    asked = isinstance(loss, ResidualLoss) and has_unknowns(learnable(loss.equation))
-    if asked and with_unknowns(model) is None:
-        raise ValueError(
-            "fit expects a model that has the arrays which the equation of its loss says are to be "
-            f"learnt, got a {type(model).__name__}; give it diffop.nn.PINN(net, equation), or say "
-            "of the equation trainable=False."
-        )
-
-
-def _check_mesh(method: AbstractMethod, mesh: Mesh | None) -> None:
-    if mesh is not None and mesh.size > 1 and not method.divisible:
-        raise ValueError(
-            f"{type(method).__name__} makes its steps on one device, got a mesh of {mesh.size}; "
-            f"leave the mesh out, or take an optimiser from optax."
-        )
-
-
 def _dispatches(steps: int, limit: int) -> list[np.ndarray]:
     """The step numbers 0 … steps − 1, in runs of equal length unless these would be too short."""
     length = largest_divisor(steps, limit)
@@ -379,8 +332,3 @@ def _bad_loss(
         terms = ", ".join(f"{name} {value:.3g}" for name, value in values.items())
         what = f"{what} (its terms: {terms})"
     return NonFiniteLossError(what, step, bad, helps=helps)
-
-
-def largest_divisor(count: int, limit: int) -> int:
-    """The largest divisor of `count` that is at most `limit` (and at least 1)."""
-    return next(size for size in range(max(1, min(count, limit)), 0, -1) if count % size == 0)

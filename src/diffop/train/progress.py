@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final
 
 from ..parallel.processes import Interrupted, Stop, gathered
+from ..runs.evaluate import FixedPoints, NoPoints
 from .checkpoints import Checkpoints, Saved
-from .evaluate import FixedPoints, NoPoints
 from .iteration import NonFiniteLossError, State, without_arrays
 from .listeners import AbstractListener
 from .memory import peak_memory_mb

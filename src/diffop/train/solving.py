@@ -19,21 +19,23 @@ from ..parallel.mesh import shard
 from ..parallel.processes import Stop, by_first, is_first, is_out_of_memory, on_host
 from ..pde import AbstractProblem, AbstractSolvedProblem
 from ..precision import PRECISIONS
+from ..runs import directory as files
+from ..runs.evaluate import FixedPoints, Measured, NoPoints
+from ..runs.metrics import read_metrics
+from ..runs.pictures import Curve, save_curves, save_picture
+from ..runs.report import Report
+from ..runs.settings import Problem, Settings, as_settings
 from ..storage.disk import make_folder
 from ..storage.environment import environment
 from ..streams import VERSION
-from . import runs
 from .checking import check
 from .checkpoints import Checkpoints, Saved
-from .evaluate import FixedPoints, Measured, NoPoints
 from .iteration import State, iterate
 from .listeners import AbstractListener
-from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, in_a_line, read_metrics, tell
+from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, in_a_line, tell
 from .model import Keys, build, build_loss, build_optimiser, build_problem
-from .pictures import Curve, save_curves, save_picture
 from .progress import Progress
-from .report import Report, summarise
-from .settings import Problem, Settings, as_settings
+from .summary import summarise
 
 _COORDINATES_PER_DISPATCH = 10**7
 _RESOLUTION = 201
@@ -122,8 +124,8 @@ def run(
     """`solve` after `check` has found nothing, so that the command line tells input that cannot be
     used from a run that failed.
     """
-    if resume and by_first(lambda: runs.finished(path) is not None):
-        ended = runs.finished(path)
+    if resume and by_first(lambda: files.finished(path) is not None):
+        ended = files.finished(path)
         assert ended is not None
         tell(f"the run in {path} has ended: nothing to do.")
         return ended
@@ -132,11 +134,11 @@ def run(
         problem = build_problem(given, keys.problem)
         is_known = isinstance(problem, Measured)
         points = FixedPoints(problem, keys.test, mesh=mesh) if is_known else NoPoints()
-        by_first(lambda: runs.begin(path, _description(given.as_json(), points), resume))
+        by_first(lambda: files.begin(path, _description(given.as_json(), points), resume))
         checkpoints = Checkpoints(
-            path / runs.CHECKPOINTS,
+            path / files.CHECKPOINTS,
             every=checkpoint_every,
-            configuration=runs.started_with(path),
+            configuration=files.started_with(path),
             tell=tell,
         )
         optimiser = build_optimiser(given)
@@ -184,7 +186,7 @@ def _claimed(path: pathlib.Path) -> Iterator[None]:
 
         def claim() -> None:
             make_folder(path)
-            stack.enter_context(runs.claimed(path))
+            stack.enter_context(files.claimed(path))
 
         by_first(claim)
         yield
@@ -256,15 +258,15 @@ def _steps_per_dispatch(coordinates: int, mesh: Mesh | None) -> int:
 
 
 def _loggers(path: pathlib.Path, log: Sequence[str], made: int, steps: int) -> list[AbstractLogger]:
-    run = runs.read(path / runs.RUN)
+    run = files.read(path / files.RUN)
     trackers = [TRACKERS[name][1](path, run, made) for name in log]
     return [MetricsFile(path, made, tell), *trackers, Bar(made, steps)]
 
 
 def _write(path: pathlib.Path, report: Report, model: PyTree, checkpoints: Checkpoints) -> None:
-    runs.save_model(path, model)
+    files.save_model(path, model)
     checkpoints.remove_damaged()
-    runs.save_report(path, report)
+    files.save_report(path, report)
 
 
 @final
@@ -293,8 +295,8 @@ class _Pictures(AbstractListener):
             return
         model = on_host(self._state.model)
         for name, draw in (
-            (runs.CURVE, self._curves),
-            (runs.PICTURE, lambda path: self._beside_the_solution(path, model)),
+            (files.CURVE, self._curves),
+            (files.PICTURE, lambda path: self._beside_the_solution(path, model)),
         ):
             try:
                 by_first(lambda draw=draw, name=name: draw(self._path / name))
