@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 
 from ..pde import Recommended
 from ..storage import strict_json
-from ..storage.disk import remove, replacing, sign
+from ..storage.disk import make_folder, remove, replacing, sign
 from ..storage.mismatch import CheckpointMismatchError, check_equal
 from ..storage.stored import clear
 from ..streams import VERSION
@@ -37,10 +37,12 @@ RESULTS = (REPORT, CURVE, PICTURE, MODEL)
 
 @contextlib.contextmanager
 def claimed(path: pathlib.Path) -> Iterator[None]:
-    """Claims a directory for one run at a time, as long as its process lives.
+    """Claims a directory for one run at a time, as long as its process lives. It is made if it does
+    not exist.
 
-    **Raises:** `FileExistsError` if another run has claimed it.
+    **Raises:** `FileExistsError` if another run has claimed it; `NotADirectoryError` for a file.
     """
+    make_folder(path)
     descriptor = os.open(path, os.O_RDONLY)
     try:
         if not _locks(descriptor):

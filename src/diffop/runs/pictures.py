@@ -4,8 +4,9 @@ Matplotlib is an extra, imported where it is used. Figures are made without pypl
 display and no global state.
 """
 
+import itertools
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, final
 
 import equinox as eqx
@@ -69,12 +70,9 @@ def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None
 
 
 def _figure(width: int | float, height: int | float) -> Any:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _draw_loss(axis: Any, curve: Curve, colour: str) -> None:
@@ -107,20 +105,16 @@ def save_picture(
     """Draws a row for each section, and each value at a point: the network, the solution, and the
     difference.
     """
-    both = [[_on_section(u, section) for section in sections] for u in (network, solution)]
-    for mine, other in zip(*both, strict=True):
-        check_shape("the network", mine.shape[2:], "the solution", other.shape[2:])
-    pairs = zip(sections, both[1], strict=True)
-    sections = [named for section, values in pairs for named in _named(section, values)]
-    ours, exact = ([image for values in of for image in _images(values)] for of in both)
-    figure = _figure(12, 0.5 + 3 * len(sections))
+    panels = (_panels(section, network, solution) for section in sections)
+    named, ours, exact = zip(*itertools.chain.from_iterable(panels), strict=True)
+    figure = _figure(12, 0.5 + 3 * len(named))
     figure.suptitle(title)
-    rows = figure.subplots(len(sections), 3, squeeze=False)
-    _draw_column(figure, rows[:, 0], sections, ours, "network", _range(exact))
-    _draw_column(figure, rows[:, 1], sections, exact, "solution", _range(exact))
+    rows = figure.subplots(len(named), 3, squeeze=False)
+    _draw_column(figure, rows[:, 0], named, ours, "network", _range(exact))
+    _draw_column(figure, rows[:, 1], named, exact, "solution", _range(exact))
     gaps = [a - b for a, b in zip(ours, exact, strict=True)]
     largest = max(float(np.max(np.abs(gap))) for gap in gaps)
-    _draw_column(figure, rows[:, 2], sections, gaps, "difference", (-largest, largest), "RdBu")
+    _draw_column(figure, rows[:, 2], named, gaps, "difference", (-largest, largest), "RdBu")
     figure.savefig(path, dpi=110)
 
 
@@ -150,21 +144,16 @@ def _draw_column(
     figure.colorbar(image, ax=axes)
 
 
-def _images(values: np.ndarray) -> list[np.ndarray]:
-    """One image for each value that a function has at a point."""
-    return list(np.moveaxis(values.reshape(*values.shape[:2], -1), -1, 0))
-
-
-def _named(section: Section, values: np.ndarray) -> list[Section]:
-    """The section once for each of these values, named in its title."""
-    shape = values.shape[2:]
-    if not shape:
-        return [section]
-    return [section._replace(title=f"{section.title}, {list(i)}") for i in np.ndindex(shape)]
-
-
-def _on_section(u: Callable, section: Section) -> np.ndarray:
-    return np.asarray(_evaluate(u, section.points), np.float64)
+def _panels(
+    section: Section, network: Callable, solution: Callable
+) -> Iterator[tuple[Section, np.ndarray, np.ndarray]]:
+    """A section for each value at a point, named in its title, and the images of both functions."""
+    both = (_evaluate(u, section.points) for u in (network, solution))
+    ours, exact = (np.asarray(values, np.float64) for values in both)
+    check_shape("the network", ours.shape[2:], "the solution", exact.shape[2:])
+    for index in np.ndindex(exact.shape[2:]):
+        title = f"{section.title}, {list(index)}" if index else section.title
+        yield section._replace(title=title), ours[..., *index], exact[..., *index]
 
 
 @eqx.filter_jit

@@ -23,7 +23,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.methods import has_method
 from ..losses.pointwise import Pointwise
-from ..methods.vector import check_residuals, usual_damping
+from ..methods.vector import check_residuals, real_parts, usual_damping
 
 _NOTHING = 1e-6  # of the loss
 
@@ -171,10 +171,4 @@ def _groups(loss: Any, model: PyTree, key: PRNGKeyArray) -> list[Float[Array, " 
     else:
         named = loss.pointwise(model, key).values()
         tree = [[each(model) for each in ([g] if isinstance(g, Pointwise) else g)] for g in named]
-    leaves = map(jnp.asarray, jax.tree.leaves(tree))
-    return [
-        jnp.concatenate([leaf.real.ravel(), leaf.imag.ravel()])
-        if jnp.iscomplexobj(leaf)
-        else leaf.ravel()
-        for leaf in leaves
-    ]
+    return real_parts(tree)

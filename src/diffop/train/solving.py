@@ -6,7 +6,7 @@ import pathlib
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, final
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -25,7 +25,6 @@ from ..runs.metrics import read_metrics
 from ..runs.pictures import Curve, save_curves, save_picture
 from ..runs.report import Report
 from ..runs.settings import Problem, Settings, as_settings
-from ..storage.disk import make_folder
 from ..storage.environment import environment
 from ..streams import VERSION
 from .checking import check
@@ -129,7 +128,12 @@ def run(
         assert ended is not None
         tell(f"the run in {path} has ended: nothing to do.")
         return ended
-    with PRECISIONS[given.precision](), _claimed(path), _out_of_memory_said(path):
+    with (
+        PRECISIONS[given.precision](),
+        _out_of_memory_said(path),
+        contextlib.ExitStack() as held,
+    ):
+        by_first(lambda: held.enter_context(files.claimed(path)))
         keys = Keys.of(given)
         problem = build_problem(given, keys.problem)
         is_known = isinstance(problem, Measured)
@@ -156,40 +160,25 @@ def run(
             start=start.state,
             mesh=mesh,
         )
-        with contextlib.ExitStack() as listening:
-            with Stop(tell) as stop:
-                loggers = _loggers(path, log, start.state.step, given.steps) if is_first() else []
-                pictures = _Pictures(path, problem, given.dim, points.null_rel_l2)
-                progress = Progress(
-                    given.steps,
-                    [*loggers, *listeners, pictures],
-                    start,
-                    points=points,
-                    checkpoints=checkpoints,
-                    again="the same command with --resume (resume=True)",
-                )
-                listening.enter_context(progress)
-                del start  # with its arrays
-                state = progress.through(states, stop)
-                pictures.after(state)  # also if no step was left to make
-            with _steps_kept(path, state, progress, checkpoints):
-                report = summarise(given.as_json(), points, state, progress)
-                model = on_host(state.model)
-                by_first(lambda: _write(path, report, model, checkpoints))
+        with Stop(tell) as stop:
+            loggers = _loggers(path, log, start.state.step, given.steps) if is_first() else []
+            progress = Progress(
+                given.steps,
+                [*loggers, *listeners],
+                start,
+                points=points,
+                checkpoints=checkpoints,
+                again="the same command with --resume (resume=True)",
+            )
+            held.enter_context(progress)
+            del start  # with its arrays
+            state = progress.through(states, stop)
+        with _steps_kept(path, state, progress, checkpoints):
+            report = summarise(given.as_json(), points, state, progress)
+            model = on_host(state.model)
+            by_first(lambda: _write(path, report, model, checkpoints))
+        _draw(path, problem, report, model, state.losses)
         return report
-
-
-@contextlib.contextmanager
-def _claimed(path: pathlib.Path) -> Iterator[None]:
-    """The directory of a run, made if necessary and claimed against other runs."""
-    with contextlib.ExitStack() as stack:
-
-        def claim() -> None:
-            make_folder(path)
-            stack.enter_context(files.claimed(path))
-
-        by_first(claim)
-        yield
 
 
 @contextlib.contextmanager
@@ -269,56 +258,37 @@ def _write(path: pathlib.Path, report: Report, model: PyTree, checkpoints: Check
     files.save_report(path, report)
 
 
-@final
-class _Pictures(AbstractListener):
-    """Draws curves, and the network beside the solution, when the run ends. If one picture fails,
-    the other and the results are still written.
+def _draw(
+    path: pathlib.Path,
+    problem: AbstractProblem,
+    report: Report,
+    model: PyTree,
+    losses: np.ndarray,
+) -> None:
+    """Draws the curves, and the network beside the solution. If one picture fails, the other is
+    still drawn.
     """
+    title = f"{problem.name}, {report.dim} dimensions"
 
-    def __init__(
-        self,
-        path: pathlib.Path,
-        problem: AbstractProblem,
-        dim: int,
-        null_rel_l2: float | None,
-    ):
-        self._path = path
-        self._problem = problem
-        self._title = f"{problem.name}, {dim} dimensions"
-        self._null = null_rel_l2
-
-    def after(self, state: State) -> None:
-        self._state = state
-
-    def close(self, failed: bool) -> None:
-        if failed:
-            return
-        model = on_host(self._state.model)
-        for name, draw in (
-            (files.CURVE, self._curves),
-            (files.PICTURE, lambda path: self._beside_the_solution(path, model)),
-        ):
-            try:
-                by_first(lambda draw=draw, name=name: draw(self._path / name))
-            except Exception as error:  # of the disk, or of a problem's own sections
-                reason = in_a_line(error)
-                tell(f"the pictures in {self._path} could not be written: {reason} ({name}).")
-
-    def _curves(self, path: pathlib.Path) -> None:
-        steps = np.arange(1, self._state.step + 1)
-        metrics = read_metrics(self._path)
+    def draw_curves(path: pathlib.Path) -> None:
+        steps = np.arange(1, losses.size + 1)
+        metrics = read_metrics(path.parent)
         errors = [(each.step, each.error) for each in metrics if each.error is not None]
-        save_curves(
-            path, [Curve("network", steps, self._state.losses, errors, self._null)], self._title
-        )
+        save_curves(path, [Curve("network", steps, losses, errors, report.null_rel_l2)], title)
 
-    def _beside_the_solution(self, path: pathlib.Path, model: PyTree) -> None:
-        problem = self._problem
+    def draw_solution(path: pathlib.Path) -> None:
         if not isinstance(problem, AbstractSolvedProblem):
             return
         if sections := problem.sections(_RESOLUTION):
             network = jax.tree.map(_on_device, model)
-            save_picture(path, sections, network, problem.solution, self._title)
+            save_picture(path, sections, network, problem.solution, title)
+
+    for name, draw in ((files.CURVE, draw_curves), (files.PICTURE, draw_solution)):
+        try:
+            by_first(partial(draw, path / name))
+        except Exception as error:  # of the disk, or of a problem's own sections
+            reason = in_a_line(error)
+            tell(f"the pictures in {path} could not be written: {reason} ({name}).")
 
 
 def _on_device(leaf: Any) -> Any:
