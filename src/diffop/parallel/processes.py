@@ -70,14 +70,9 @@ def by_first(action: Callable[[], int | None]) -> int:
 
     **Raises:** in the first process what the action raises, and then `OSError` in the others.
     """
-    result = 0
-
-    def act() -> None:
-        nonlocal result
-        result = (action() if is_first() else None) or 0
-
-    succeeded_everywhere(act)
-    return gathered(result)[0]
+    results: list[int | None] = []
+    succeeded_everywhere(lambda: results.append(action() if is_first() else None))
+    return gathered(results[0] or 0)[0]
 
 
 def succeeded_everywhere(action: Callable[[], object]) -> None:
