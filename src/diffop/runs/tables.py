@@ -58,6 +58,7 @@ class RunOnDisk(NamedTuple):
 def find_runs(directories: Iterable[pathlib.Path]) -> tuple[list[RunOnDisk], list[str]]:
     """The runs in directories, each of which is a run or has runs in its subdirectories; and a
     sentence for each run that cannot be read.
+
     **Raises:** `FileNotFoundError` if one of them has no run.
     """
     found = [_open(path) for directory in directories for path in _paths(directory)]

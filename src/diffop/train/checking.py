@@ -92,7 +92,6 @@ def _may_not_fit(given: Settings) -> bool:
     """Whether the weights may have other names than the residuals, or nothing to weigh, or the
     network other arguments or another shape than the problem takes, or time may be missing.
     Tracing the loss shows it.
-
     """
     asked = given.data_weight != recommended(given.problem, given.dim).data_weight
     weighted = given.weights is not None or isinstance(given.data_weight, list) or asked

@@ -67,6 +67,7 @@ def standard_errors(
         double precision and 1e-3 in single.
     - `most`: the largest allowed value of the smaller of the numbers of residuals and parameters,
         since the matrix of derivatives is factorised.
+
     **Returns:** standard errors in the structure of `of(model)`.
 
     **Raises:** `TypeError` if the loss does not give the numbers whose squares it sums;

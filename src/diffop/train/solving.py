@@ -21,7 +21,6 @@ from ..pde import AbstractProblem, AbstractSolvedProblem
 from ..precision import PRECISIONS
 from ..runs import directory as files
 from ..runs.evaluate import FixedPoints, Measured, NoPoints
-from ..runs.metrics import read_metrics
 from ..runs.pictures import Curve, save_curves, save_picture
 from ..runs.report import Report
 from ..runs.settings import Problem, Settings, as_settings
@@ -177,7 +176,9 @@ def run(
             report = summarise(given.as_json(), points, state, progress)
             model = on_host(state.model)
             by_first(lambda: _write(path, report, model, checkpoints))
-        _draw(path, problem, report, model, state.losses)
+        numbers = np.arange(1, state.step + 1)
+        curve = Curve("network", numbers, state.losses, progress.errors, report.null_rel_l2)
+        _draw(path, problem, f"{problem.name}, {given.dim} dimensions", curve, model)
         return report
 
 
@@ -259,22 +260,14 @@ def _write(path: pathlib.Path, report: Report, model: PyTree, checkpoints: Check
 
 
 def _draw(
-    path: pathlib.Path,
-    problem: AbstractProblem,
-    report: Report,
-    model: PyTree,
-    losses: np.ndarray,
+    path: pathlib.Path, problem: AbstractProblem, title: str, curve: Curve, model: PyTree
 ) -> None:
-    """Draws the curves, and the network beside the solution. If one picture fails, the other is
+    """Draws the curve, and the network beside the solution. If one picture fails, the other is
     still drawn.
     """
-    title = f"{problem.name}, {report.dim} dimensions"
 
-    def draw_curves(path: pathlib.Path) -> None:
-        steps = np.arange(1, losses.size + 1)
-        metrics = read_metrics(path.parent)
-        errors = [(each.step, each.error) for each in metrics if each.error is not None]
-        save_curves(path, [Curve("network", steps, losses, errors, report.null_rel_l2)], title)
+    def draw_curve(path: pathlib.Path) -> None:
+        save_curves(path, [curve], title)
 
     def draw_solution(path: pathlib.Path) -> None:
         if not isinstance(problem, AbstractSolvedProblem):
@@ -283,7 +276,7 @@ def _draw(
             network = jax.tree.map(_on_device, model)
             save_picture(path, sections, network, problem.solution, title)
 
-    for name, draw in ((files.CURVE, draw_curves), (files.PICTURE, draw_solution)):
+    for name, draw in ((files.CURVE, draw_curve), (files.PICTURE, draw_solution)):
         try:
             by_first(partial(draw, path / name))
         except Exception as error:  # of the disk, or of a problem's own sections
