@@ -12,10 +12,11 @@ from jax.sharding import Mesh
 
 from . import __version__, console, pde, train
 from .console import BAD_INPUT, FAILED, Ended, complain, ending, say, write
+from .failures import failure
 from .kinds import as_word, from_word
 from .nearest import nearest
 from .parallel.mesh import SIZES, make
-from .parallel.processes import connect, failure, is_first, leave
+from .parallel.processes import connect, is_first, leave
 from .paths import found_at, is_path
 from .pde.own import imported
 from .pde.registry import summary

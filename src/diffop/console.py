@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NoReturn, final
 
-from .parallel.processes import failure
+from .failures import failure
 
 FAILED, BAD_INPUT, _INTERRUPTED, _BROKEN_PIPE = 1, 2, 130, 141
 

@@ -38,7 +38,8 @@ ARROWS = {
     "parallel": set(),
     "storage": {"parallel"},
     "losses": {"terms", "estimators", "operators", "equations", "parallel"},
-    "methods": {"kernels", "taylor", "equations", "losses"},
+    "least_squares": {"kernels", "taylor", "equations", "losses"},
+    "methods": {"equations", "losses", "least_squares"},
     "nn": {"terms", "estimators", "equations", "losses"},
     "pde": {
         *("kernels", "quadrature", "terms", "operators", "equations", "baselines", "losses"),
@@ -49,8 +50,8 @@ ARROWS = {
         "baselines",
     },
     "train": {
-        *("terms", "equations", "parallel", "storage", "losses", "methods", "nn", "pde", "runs"),
-        "baselines",
+        *("terms", "equations", "parallel", "storage", "losses", "least_squares", "methods"),
+        *("nn", "pde", "runs", "baselines"),
     },
 }
 
@@ -81,8 +82,8 @@ def test_files_have_plain_names():
 # What takes long to import, and is used by few: imported where it is needed.
 RARE = ("folx", "jax.experimental.sparse", "matplotlib", "orbax", "scipy")
 LATER = (
-    *("baselines", "compat", "equations", "losses", "methods", "nn", "parallel", "pde", "runs"),
-    *("storage", "train"),
+    *("baselines", "compat", "equations", "least_squares", "losses", "methods", "nn", "parallel"),
+    *("pde", "runs", "storage", "train"),
 )
 
 

@@ -76,10 +76,6 @@ class Layout:
         self._length = max((size for shape in shapes for size in shape), default=0)
         self._parts = 1 if self.mesh is None else self.mesh.shape.get(MODEL, 1)
 
-    def context(self) -> contextlib.AbstractContextManager[Any]:
-        """The context in which programs are traced, so that code inside finds the mesh."""
-        return in_context(self.mesh)
-
     def shard(self, tree: PyTree) -> PyTree:
         """The arrays of a pytree where they lie between programs."""
         if self.mesh is None:
@@ -91,7 +87,7 @@ class Layout:
         elif jax.process_count() == 1:
             arrays = jax.device_put(arrays, homes)
         else:  # compares no arrays across devices, unlike device_put
-            with self.context():
+            with in_context(self.mesh):
                 arrays = jax.jit(lambda arrays: arrays, out_shardings=homes)(arrays)
         return eqx.combine(arrays, rest)
 
@@ -100,7 +96,7 @@ class Layout:
         if self.mesh is None:
             return jax.tree.map(_own, tree)
         copy = jax.jit(partial(jax.tree.map, _own), out_shardings=self._between(tree))
-        with self.context():
+        with in_context(self.mesh):
             return copy(tree)
 
     def enter(self, leaf: Array) -> Array:
@@ -122,8 +118,7 @@ class Layout:
         """Compiles a function from a carry, which it donates, and other arguments to a carry and
         results that are the same on all devices.
         """
-        assert self.mesh is not None
-        shardings = (self._between(carry), NamedSharding(self.mesh, PartitionSpec()))
+        shardings = (self._between(carry), self._along(None))
         return jax.jit(function, donate_argnums=0, out_shardings=shardings)
 
     def _between(self, tree: PyTree) -> PyTree:

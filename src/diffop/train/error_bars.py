@@ -22,8 +22,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.methods import has_method
+from ..least_squares.vector import check_residuals, real_parts, usual_damping
 from ..losses.pointwise import Pointwise
-from ..methods.vector import check_residuals, real_parts, usual_damping
 
 _NOTHING = 1e-6  # of the loss
 

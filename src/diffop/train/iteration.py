@@ -14,11 +14,11 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation, opened
 from ..held import Held
+from ..least_squares.protocol import HasPointwise, HasResiduals
 from ..methods.base import Objective
 from ..methods.first_order import as_method
 from ..methods.optimisers import Optimiser as Optimiser
-from ..methods.protocol import HasPointwise, HasResiduals
-from ..parallel.mesh import Layout
+from ..parallel.mesh import Layout, in_context
 from ..parallel.processes import interruptible
 from ..scalars import largest_divisor
 from .asked import check_asked, check_mesh, check_model, check_steps
@@ -193,9 +193,9 @@ def _opened(loss: Loss) -> Any:
 
 def _compiled(held: Held, layout: Layout, carry: _Carry, *others: PyTree) -> Callable:
     """The program of a dispatch for arguments of these types, which donates the carry."""
-    with layout.context():
-        one = layout.mesh is None
-        program = _shared(held) if one else layout.jit(_dispatch(held, layout), carry)
+    with in_context(layout.mesh):
+        alone = layout.mesh is None
+        program = _shared(held) if alone else layout.jit(_dispatch(held, layout), carry)
         lowered = program.lower(carry, *others)
     return interruptible(lowered.compile)
 

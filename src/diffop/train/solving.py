@@ -15,8 +15,9 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..failures import is_out_of_memory
 from ..parallel.mesh import shard
-from ..parallel.processes import Stop, by_first, is_first, is_out_of_memory, on_host
+from ..parallel.processes import Stop, by_first, is_first, on_host
 from ..pde import AbstractProblem, AbstractSolvedProblem
 from ..precision import PRECISIONS
 from ..runs import directory as files
