@@ -19,9 +19,9 @@ from PIL import Image
 
 import diffop as do
 from diffop.precision import PRECISIONS
+from diffop.runs.directory import finished
+from diffop.runs.pictures import on_grid
 from diffop.train.model import Keys, build_problem
-from diffop.train.pictures import on_grid
-from diffop.train.runs import finished
 
 from .harness.case import Case, Scope
 from .harness.process import in_own_process

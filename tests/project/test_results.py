@@ -19,7 +19,7 @@ from benchmarks.harness.records import Record
 from benchmarks.suites import SUITES
 from benchmarks.suites.errors import options
 from diffop.__main__ import main
-from diffop.train.runs import finished
+from diffop.runs.directory import finished
 
 from ..conftest import KEEPING
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train.pictures import on_grid, save_beside_reference, save_picture
+from diffop.runs.pictures import on_grid, save_beside_reference, save_picture
 
 DATA = Path(do.pde.__file__).parent / "classical" / "data"
 FLOAT32 = 3e-7

@@ -71,12 +71,9 @@ def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None
 
 
 def _figure(width: int | float, height: int | float) -> Any:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _draw_loss(axis: Any, curve: Curve, colour: str) -> None:
