@@ -68,7 +68,7 @@ _QUESTIONS = {
     "who computes it?": 14,
 }
 _TOWARDS = {
-    ("pde", "baselines"): (222, _TOP + 2.72 * _PITCH),
+    ("pde", "baselines"): (222, _TOP + 2.6 * _PITCH),
     ("baselines", "estimators"): (214, _TOP + 7.45 * _PITCH),
     ("nn", "losses"): (226, _TOP + 4.6 * _PITCH),
 }
