@@ -1,15 +1,17 @@
 """The gallery's pictures: every problem by the settings of the suite `problems`.
 
-python -m benchmarks.gallery
+python -m benchmarks.gallery          # or with names of problems, for theirs only
 
 What is not trained yet under `--runs` is trained first, which takes ten minutes. The pictures are
 those that `diffop solve` leaves: the network beside the solution on planes, where a plane says
-something, and the learning curve. Problems in many dimensions have, in place of planes, what the
-network and the solution are beyond the null model, at random points.
+something, and the learning curve. Flows have streamlines over their speed. Problems in many
+dimensions have, in place of planes, what the network and the solution are beyond the null model, at
+random points.
 """
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -17,8 +19,9 @@ from PIL import Image
 
 import diffop as do
 from diffop.precision import PRECISIONS
+from diffop.runs.directory import finished
+from diffop.runs.pictures import on_grid
 from diffop.train.model import Keys, build_problem
-from diffop.train.runs import finished
 
 from .harness.case import Case, Scope
 from .harness.process import in_own_process
@@ -33,12 +36,15 @@ _WIDTHS = {"solution": 960, "curve": 560}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("problems", nargs="*", help="all if none is named")
     parser.add_argument("--runs", type=Path, default=Path("out/runs"), help="for trainings")
     options = parser.parse_args()
     PICTURES.mkdir(parents=True, exist_ok=True)
     suite = SUITES["problems"]
     assert isinstance(suite, AbstractTrained)
     for case in suite.cases(Scope("full")):
+        if options.problems and case.sizes["problem"] not in options.problems:
+            continue
         if not (run_path(options.runs, case) / "report.json").is_file():
             in_own_process(measure, case, options.runs, limit=suite.limit)
         draw(suite, case, run_path(options.runs, case))
@@ -46,12 +52,16 @@ def main() -> None:
 
 def draw(suite: AbstractTrained, case: Case, run: Path) -> None:
     """The pictures of a run that has ended."""
-    name = case.sizes["problem"]
+    name = str(case.sizes["problem"])
     shrink(run / "curve.png", PICTURES / f"{name}-curve.jpg", "curve")
+    settings = suite.settings(case)
+    if name.startswith("cavity"):
+        flow(settings, run, PICTURES / f"{name}.jpg")
+        return
     if (run / "solution.png").is_file():
         shrink(run / "solution.png", PICTURES / f"{name}.jpg", "solution")
         return
-    pairs = beyond_null(suite.settings(case), run)
+    pairs = beyond_null(settings, run)
     if pairs is not None:
         scatter(*pairs, PICTURES / f"{name}.jpg")
 
@@ -95,21 +105,72 @@ def _check(u: np.ndarray, solution: np.ndarray, run: Path) -> None:
 
 def scatter(solution: np.ndarray, u: np.ndarray, path: Path) -> None:
     """The network against the solution, on the diagonal where they agree; and their difference."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(7.5, 4.2)
     both, gaps = figure.subplots(1, 2)
     both.axline((0, 0), slope=1, color="0.5", linewidth=1, label="the solution")
     both.axhline(0, color="C3", linestyle="--", linewidth=1, label="null model")
     both.scatter(solution, u, s=6, alpha=0.6, label="network")
     both.set(xlabel="solution − null model", ylabel="network − null model")
-    both.legend(fontsize="small")
+    both.legend()
     gaps.axhline(0, color="0.5", linewidth=1)
     gaps.scatter(solution, u - solution, s=6, alpha=0.6)
     gaps.set(xlabel="solution − null model", ylabel="network − solution")
-    figure.savefig(path, dpi=_WIDTHS["curve"] / 8, pil_kwargs={"quality": _QUALITY})
+    _save(figure, path, "curve")
+
+
+def flow(settings: do.train.Settings, run: Path, path: Path) -> None:
+    """Streamlines over the speed of a flow in the plane: the network's, the reference's and what
+    lies between the two velocities.
+    """
+    with PRECISIONS[settings.precision]():
+        problem = build_problem(settings, Keys.of(settings).problem)
+        assert isinstance(problem, do.pde.Cavity)
+        found = on_grid(problem)
+        assert found is not None
+        section, slopes = found
+        of_network = problem.reference().operator.exact(do.train.load(run))
+        ours = np.asarray(jax.lax.map(jax.vmap(of_network), section.points), np.float64)
+    figure = _figure(10, 3.3)
+    figure.suptitle(f"{problem.name}: streamlines and speed")
+    _draw_flows(figure, section, ours, slopes)
+    _save(figure, path, "solution")
+
+
+def _draw_flows(figure: Any, section: do.pde.Section, ours: np.ndarray, slopes: np.ndarray) -> None:
+    """From the slopes of two stream functions on a section."""
+    *flows, gap = figure.subplots(1, 3)
+    fastest = float(np.hypot(*np.moveaxis(slopes, -1, 0)).max())
+    x, y = (np.asarray(section.points[..., i], np.float64) for i in (0, 1))
+    images = []
+    for axis, values, name in zip(flows, (ours, slopes), ("network", "reference"), strict=True):
+        u, v = values[..., 1], -values[..., 0]
+        images.append(_over_section(axis, section, np.hypot(u, v), name, vmin=0, vmax=fastest))
+        axis.streamplot(x[0], y[:, 0], u, v, color="white", linewidth=0.7, arrowsize=0.7)
+        axis.axis(section.extent)
+    figure.colorbar(images[1], ax=flows)
+    far = np.hypot(*np.moveaxis(ours - slopes, -1, 0))
+    figure.colorbar(_over_section(gap, section, far, "|difference|", cmap="magma"), ax=gap)
+
+
+def _over_section(
+    axis: Any, section: do.pde.Section, values: np.ndarray, title: str, **how: Any
+) -> Any:
+    axis.set(title=title, xlabel=section.axes[0], ylabel=section.axes[1])
+    return axis.imshow(values, origin="lower", extent=section.extent, aspect="auto", **how)
+
+
+def _figure(width: float, height: float) -> Any:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Any, path: Path, kind: str) -> None:
+    dpi = _WIDTHS[kind] / figure.get_figwidth()
+    figure.savefig(path, dpi=dpi, pil_kwargs={"quality": _QUALITY})
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class Section(NamedTuple):
         """A table, and below it where its numbers are from."""
         machines = dict.fromkeys(in_words(each.machine, self.suite) for each in self.records)
         command = table.command or f"python -m benchmarks run {self.suite.name} --level full"
-        source = f"`{command}`; {' and '.join(machines)}"
+        source = "; ".join(filter(None, (f"`{command}`", table.about, " and ".join(machines))))
         if table.is_papers:
             source = "The paper's, on an NVIDIA A100 with 40 GB"
         return f"{table.markdown()}\n\n{source}."

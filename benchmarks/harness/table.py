@@ -1,5 +1,6 @@
 """Tables and curves made of records."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ class Table(NamedTuple):
     header: Sequence[str]
     lines: Sequence[Sequence[str]]
     command: str = ""
+    about: str = ""
 
     @property
     def is_papers(self) -> bool:
@@ -53,9 +55,13 @@ def grid(
 
 
 def listing(name: str, records: Records, columns: Mapping[str, Callable[[Record], str]]) -> Table:
-    """A line for each record; `columns` are the heads and what stands below."""
+    """A line for each record; `columns` are the heads and what stands below. A column without
+    anything below is left out.
+    """
     lines = [[cell(record) for cell in columns.values()] for record in records]
-    return Table(name, list(columns), lines)
+    filled = [any(cells) for cells in zip(*lines, strict=True)] or [True] * len(columns)
+    kept = [list(itertools.compress(line, filled)) for line in [list(columns), *lines]]
+    return Table(name, kept[0], kept[1:])
 
 
 def ratio(record: Record, digits: str = ".3g") -> str:

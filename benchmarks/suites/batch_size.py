@@ -10,9 +10,9 @@ from typing import Any
 
 from ..harness.case import Case, Scope
 from ..harness.records import Record, Records
-from ..harness.table import Curves, Table, curves, listing
+from ..harness.table import Curves, Table, curves
 from ..subjects.steps import OURS
-from .errors import MINI, AbstractTrained, error_columns, summaries
+from .errors import MINI, AbstractTrained, error_columns, errors_table, summaries
 
 PROBLEM = "allen-cahn-two-body"
 
@@ -43,7 +43,7 @@ class BatchSize(AbstractTrained):
             **{name: chosen[name] for name in ("relative L2 error", "null model", "skill")},
             "steps/s": lambda record: record.text("steps_per_s"),
         }
-        yield listing("error", summaries(ours), columns)
+        yield errors_table(summaries(ours), columns)
 
     def pictures(self, ours: Records) -> Iterator[Curves]:
         summed = summaries(ours)

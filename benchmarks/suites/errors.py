@@ -53,7 +53,7 @@ class AbstractTrained(AbstractSuite):
         return {name: value for name, value in measured.items() if value is not None}
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
-        yield listing("error", summaries(ours), error_columns())
+        yield errors_table(summaries(ours), error_columns())
 
 
 def run_path(runs: Path, case: Case) -> Path:
@@ -108,6 +108,16 @@ def error_columns(paper: bool = False) -> Columns:
     return columns | seeds | {"options": options}
 
 
+def errors_table(records: Records, columns: Columns) -> Table:
+    """A line for each record. Seeds that are the same in all lines are said below."""
+    seeds = records.sizes("seeds")
+    if "seeds" not in columns or len(seeds) != 1:
+        return listing("error", records, columns)
+    others = {name: columns[name] for name in columns if name != "seeds"}
+    word = "seeds" if "," in str(seeds[0]) else "seed"
+    return listing("error", records, others)._replace(about=f"{word} {seeds[0]}")
+
+
 def relative_error(record: Record) -> str:
     """The error, or that it is rounding."""
     return f"< {_ROUNDING:.0e}" if _is_rounding(record) else ranged(record, "rel_l2", ".2e")
@@ -138,13 +148,14 @@ def options(record: Record) -> str:
 
 
 def ranged(record: Record, name: str, form: str) -> str:
-    """`4.8e-4 (3.3e-4 – 7.4e-4)`: the median, the lowest and the highest."""
+    """`4.8e-4 (3.3e-4 – 7.4e-4)`: the median, the lowest and the highest, if these differ."""
     if name not in record.values:
         return record.text(name)
     middle, low, high = (record.values[f"{name}{end}"] for end in ("", "_low", "_high"))
     middle = f"{middle:{form}}"
     several = "," in str(record.case.sizes.get("seeds", ""))
-    return f"{middle} ({low:{form}} – {high:{form}})" if several else middle
+    lowest, highest = f"{low:{form}}", f"{high:{form}}"
+    return f"{middle} ({lowest} – {highest})" if several and lowest != highest else middle
 
 
 def _optional(record: Record, name: str) -> str:

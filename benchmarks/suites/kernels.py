@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 import diffop as do
-from diffop.methods.kernel import times_transpose
+from diffop.least_squares.kernel import times_transpose
 
 from ..harness.case import Case, Scope
 from ..harness.program import Program, Runnable

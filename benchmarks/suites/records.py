@@ -12,10 +12,10 @@ from diffop.precision import PRECISIONS
 from ..harness.case import Case, Scope, Size
 from ..harness.records import Record, Records
 from ..harness.suite import AbstractSuite, Values
-from ..harness.table import Table, listing
+from ..harness.table import Table
 from ..subjects.steps import OURS
 from ..subjects.windows import marched
-from .errors import MINI, AbstractTrained, error_columns, summaries
+from .errors import MINI, AbstractTrained, error_columns, errors_table, summaries
 
 SEEDS = [0, 1, 2]
 
@@ -164,7 +164,7 @@ def _table(ours: Records) -> Table:
     columns = error_columns()
     names = [name for name in columns if name not in _LAST]
     published = {**{name: columns[name] for name in names}, "published": _published}
-    return listing("error", summaries(ours), published | {name: columns[name] for name in _LAST})
+    return errors_table(summaries(ours), published | {name: columns[name] for name in _LAST})
 
 
 def _published(record: Record) -> str:

@@ -13,7 +13,6 @@ from ..harness.suite import AbstractTimed
 from ..harness.table import (
     Table,
     grid,
-    listing,
     megabytes,
     multiple,
     problem_and_method,
@@ -22,7 +21,7 @@ from ..harness.table import (
 from ..harness.training import Training
 from ..subjects.networks import Network
 from ..subjects.steps import OURS, training
-from .errors import MINI, AbstractTrained, error_columns, summaries
+from .errors import MINI, AbstractTrained, error_columns, errors_table, summaries
 
 PROBLEMS = ["semilinear-heat", "semilinear-allen-cahn", "semilinear-sine-gordon"]
 
@@ -79,7 +78,7 @@ class SemilinearError(AbstractTrained):
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
         printed = Records(each for each in paper if each.case.method == "jet")
-        yield listing("error", summaries(ours, printed), error_columns(paper=True))
+        yield errors_table(summaries(ours, printed), error_columns(paper=True))
 
 
 def _speed(record: Record) -> str:

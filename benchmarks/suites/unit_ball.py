@@ -8,10 +8,10 @@ from typing import ClassVar
 from ..harness.case import Case, Scope
 from ..harness.records import Record, Records
 from ..harness.suite import AbstractTimed
-from ..harness.table import Table, duration, grid, listing, megabytes, steps_and_memory
+from ..harness.table import Table, duration, grid, megabytes, steps_and_memory
 from ..harness.training import Training
 from ..subjects.steps import OURS, training
-from .errors import MINI, AbstractTrained, error_columns, summaries
+from .errors import MINI, AbstractTrained, error_columns, errors_table, summaries
 
 SEEDS = [0, 1, 2, 3, 4]
 EQUATIONS = ["poisson", "allen-cahn", "sine-gordon"]
@@ -59,7 +59,7 @@ class _Error(AbstractTrained):
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
         printed = Records(each for each in paper if each.case.method == "jet")
-        yield listing("error", summaries(ours, printed), error_columns(paper=True))
+        yield errors_table(summaries(ours, printed), error_columns(paper=True))
 
 
 class TwoBodySpeed(_Speed):

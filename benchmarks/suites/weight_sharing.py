@@ -11,7 +11,7 @@ from ..harness.suite import AbstractTimed
 from ..harness.table import Table, listing, megabytes
 from ..harness.training import Training
 from ..subjects.steps import OURS, training
-from .errors import MINI, AbstractTrained, error_columns, summaries
+from .errors import MINI, AbstractTrained, error_columns, errors_table, summaries
 
 PROBLEM = "allen-cahn-two-body"
 
@@ -99,4 +99,5 @@ class WeightSharingLattice(AbstractTrained):
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
         columns = {**error_columns(), "peak memory": megabytes}
-        yield listing("error", summaries(ours), columns)
+        columns["options"] = columns.pop("options")  # last, since they are long
+        yield errors_table(summaries(ours), columns)

@@ -1,35 +1,31 @@
 """The command line: `python -m diffop list`, `recommend`, `solve`, `report` and `plot`."""
 
 import argparse
-import contextlib
 import dataclasses
-import errno
-import io
-import os
 import pathlib
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NoReturn, final
 
 import equinox as eqx
 import jax
 from jax.sharding import Mesh
 
-from . import __version__, pde, train
+from . import __version__, console, pde, train
+from .console import BAD_INPUT, FAILED, Ended, complain, ending, say, write
+from .failures import failure
 from .kinds import as_word, from_word
 from .nearest import nearest
 from .parallel.mesh import SIZES, make
-from .parallel.processes import connect, failure, is_first, leave
+from .parallel.processes import connect, is_first, leave
 from .paths import found_at, is_path
 from .pde.own import imported
 from .pde.registry import summary
+from .runs.directory import written
+from .runs.settings import meanings, name_of, recommended_by, stated
+from .runs.tables import find_runs, save_plot, table
 from .train import solving
 from .train.loggers import TRACKERS
 from .train.model import Keys, build_problem
-from .train.runs import find_runs, save_plot, table, written
-from .train.settings import meanings, name_of, recommended_by, stated
-
-_FAILED, _BAD_INPUT, _INTERRUPTED, _BROKEN_PIPE = 1, 2, 130, 141
 
 
 @final
@@ -41,7 +37,7 @@ class _Parser(argparse.ArgumentParser):
         if found:
             word = unknown.split()[0].split("=")[0]
             message += nearest(word.lstrip("-"), [name.replace("_", "-") for name in stated()])
-        self.exit(_BAD_INPUT, f"{self.prog}: error: {message} (--help shows the options)\n")
+        self.exit(BAD_INPUT, f"{self.prog}: error: {message} (--help shows the options)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,8 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
-    except _Ended as end:
-        return _complain(end, end.code)
+    except Ended as end:
+        return complain(end, end.code)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -185,20 +181,20 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
 def _list(_: argparse.Namespace) -> int:
     names = pde.names()
     width = max(map(len, names))
-    _print("\n".join(f"{name:{width}}  {summary(name)}" for name in names))
+    write("\n".join(f"{name:{width}}  {summary(name)}" for name in names))
     return 0
 
 
 def _recommend(options: argparse.Namespace) -> int:
-    with _ending(_BAD_INPUT, ValueError, OSError):
+    with ending(BAD_INPUT, ValueError, OSError):
         settings = _settings(options)
         eqx.filter_eval_shape(build_problem, settings, Keys.of(settings).problem)
     names = [field.name for field in dataclasses.fields(pde.Recommended)]
     lines = [f"--{name.replace('_', '-')} {as_word(getattr(settings, name))}" for name in names]
-    _print("\n".join(lines))
+    write("\n".join(lines))
     if not options.paper and isinstance(recommended_by(settings.problem), pde.ByDimension):
         name = name_of(settings.problem)
-        _say(f"what {name} recommends depends on --dim; this is for {settings.dim}.")
+        say(f"what {name} recommends depends on --dim; this is for {settings.dim}.")
     return 0
 
 
@@ -209,56 +205,56 @@ def _solve(options: argparse.Namespace) -> int:
         reason = failure(error)
         if not options.distributed or reason is None:
             raise
-        _complain(
+        complain(
             f"another process has ended, or a device has failed ({reason}); the same command with "
             f"--resume goes on.",
-            _FAILED,
+            FAILED,
         )
-        leave(_FAILED)
+        leave(FAILED)
 
 
 def _solved(options: argparse.Namespace) -> int:
     how = {name: getattr(options, name) for name in ("resume", "checkpoint_every", "log")}
-    bad_input = _ending(_BAD_INPUT, ValueError, OSError, MemoryError)
-    with _ending(_FAILED, train.MissingExtraError), bad_input:
+    bad_input = ending(BAD_INPUT, ValueError, OSError, MemoryError)
+    with ending(FAILED, train.MissingExtraError), bad_input:
         settings = _settings(options)
         how["mesh"] = _mesh(options)
         train.check(settings, options.out, options.overwrite, **how)
     failed = (train.NonFiniteLossError, train.CheckpointMismatchError, MemoryError, OSError)
     try:
-        with _ending(_FAILED, *failed):
+        with ending(FAILED, *failed):
             report = solving.run(settings, options.out, **how)
     except train.Interrupted as error:
         if is_first():
-            _say(str(error))
+            say(str(error))
         return 128 + error.signal
     if is_first():
         results = f"results: {options.out}/{', '.join(written(options.out))}"
-        _print(f"{report.as_text()}\n{results}", f"the {results}")
+        write(f"{report.as_text()}\n{results}", f"the {results}")
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
-    with _ending(_BAD_INPUT, ValueError, OSError):
+    with ending(BAD_INPUT, ValueError, OSError):
         runs, broken = find_runs(options.directories)
         text = table(runs)
-    _print(text)
+    write(text)
     return _left_out(broken)
 
 
 def _plot(options: argparse.Namespace) -> int:
-    with _ending(_FAILED, train.MissingExtraError), _ending(_BAD_INPUT, ValueError, OSError):
+    with ending(FAILED, train.MissingExtraError), ending(BAD_INPUT, ValueError, OSError):
         runs, broken = find_runs(options.directories)
         save_plot(runs, options.out, options.overwrite)
-    _print(f"picture: {options.out}")
+    write(f"picture: {options.out}")
     return _left_out(broken)
 
 
 def _left_out(broken: Sequence[str]) -> int:
     """Reports which runs could not be read; returns the exit code."""
     for each in broken:
-        _complain(each, _BAD_INPUT)
-    return _BAD_INPUT if broken else 0
+        complain(each, BAD_INPUT)
+    return BAD_INPUT if broken else 0
 
 
 def _settings(options: argparse.Namespace) -> train.Settings:
@@ -287,98 +283,9 @@ def _mesh(options: argparse.Namespace) -> Mesh | None:
     return None if options.mesh is None else make(options.mesh)
 
 
-def _complain(reason: Exception | str, code: int) -> int:
-    """Prints why a command fails, unless there is nothing to say, and returns its exit code."""
-    if str(reason):
-        _say(f"error: {reason}")
-    return code
-
-
-def _say(text: str) -> None:
-    """Prints to the error stream."""
-    with contextlib.suppress(OSError):  # nobody reads the stream
-        print(f"diffop: {text}", file=sys.stderr)
-
-
-@final
-class _Ended(Exception):
-    """A command cannot go on, for a reason that may be empty, and has an exit code."""
-
-    def __init__(self, reason: str, code: int):
-        super().__init__(reason)
-        self.code = code
-
-
-@contextlib.contextmanager
-def _ending(code: int, *kinds: type[Exception]) -> Iterator[None]:
-    """A context in which errors of some kinds end the command with an exit code, but for those of
-    another process or a device.
-    """
-    try:
-        yield
-    except kinds as error:
-        if failure(error):
-            raise
-        raise _Ended(str(error) or type(error).__name__, code) from error
-
-
-def _print(text: str, otherwise: str = "") -> None:
-    """Writes to the output, at once; `otherwise` says where else to find the text.
-
-    **Raises:** `_Ended` if that fails.
-    """
-    try:
-        if sys.stdout is None:
-            raise OSError(errno.EBADF, "it is closed")
-        print(text, flush=True)
-    except OSError as error:
-        raise _unprinted(error, otherwise) from None
-
-
-def _unprinted(error: OSError, otherwise: str = "") -> _Ended:
-    """The end after an output could not be written: its reader has gone, or there is no room."""
-    code = _BROKEN_PIPE if isinstance(error, BrokenPipeError) else _FAILED
-    if code == _BROKEN_PIPE and not otherwise:
-        return _Ended("", code)  # as usual with `head`
-    more = f"; {otherwise}" if otherwise else ""
-    return _Ended(f"the output could not be written: {error}{more}.", code)
-
-
 def process() -> NoReturn:
-    """The command line as a process. Ctrl-C that is not handled ends it at once, without waiting
-    for XLA. Characters that a stream cannot encode are written as their numbers. A stream that is
-    closed, such as that of `head`, ends it with at most one line.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    if sys.stderr is None:  # it is closed: nobody reads it
-        sys.stderr = open(os.devnull, "w")
-    try:
-        code = main()
-    except SystemExit as ended:  # after --help, or for words that cannot be parsed
-        code = ended.code
-    except KeyboardInterrupt:
-        code = _complain("interrupted; `solve` with --resume goes on with its run.", _INTERRUPTED)
-        _flush()
-        os._exit(code)
-    if (end := _flush()) is not None and code == 0:
-        code = _complain(end, end.code)
-    sys.exit(code)
-
-
-def _flush() -> _Ended | None:
-    """Writes the streams' remaining output, or drops it if they are closed, since the interpreter
-    would try again at exit. Returns what is wrong with the output.
-    """
-    wrong = None
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        try:
-            stream.flush()
-        except OSError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            wrong = _unprinted(error) if stream is sys.stdout else wrong
-    return wrong
+    """The command line as a process."""
+    console.process(main)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,14 @@ def require(what: str, extra: str, packages: Iterable[str]) -> None:
         )
 
 
+def require_train() -> None:
+    """Checks that the extra `train` is installed.
+
+    **Raises:** as `require`.
+    """
+    require("solving", "train", ("tqdm", "matplotlib", "orbax.checkpoint"))
+
+
 def _can_import(name: str) -> bool:
     try:
         importlib.import_module(name)

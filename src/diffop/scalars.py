@@ -41,3 +41,8 @@ def is_integer(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether a plain value is a real number and not a truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def largest_divisor(count: int, limit: int) -> int:
+    """The largest divisor of `count` that is at most `limit` (and at least 1)."""
+    return next(size for size in range(max(1, min(count, limit)), 0, -1) if count % size == 0)

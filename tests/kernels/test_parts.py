@@ -12,7 +12,7 @@ import diffop as do
 from diffop.kernels import device, parts, plain
 from diffop.kernels.points import in_a_loop
 from diffop.kernels.programs import inner_programs
-from diffop.methods.vector import Residuals
+from diffop.least_squares.vector import Residuals
 
 from .. import jaxprs
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.methods.kernel import kernel, planned
-from diffop.methods.vector import Residuals
+from diffop.least_squares.kernel import kernel, planned
+from diffop.least_squares.vector import Residuals
 
 from .. import jaxprs
 from .least_squares import AllAtOnce
@@ -173,7 +173,7 @@ def test_terms_of_parts_of_the_parameters():
 
 def test_products_of_rows_in_parts(monkeypatch):
     """With room for those of two points at once."""
-    monkeypatch.setattr("diffop.methods.kernel._ROOM", 100)
+    monkeypatch.setattr("diffop.least_squares.kernel._ROOM", 100)
     residuals = residuals_of(Terms(by_draws), Net())
     plan = planned(residuals, gain=0.0)
     assert plan is not None

@@ -18,10 +18,10 @@ from benchmarks.harness.report import PAPER, by_name, sections
 from benchmarks.harness.running import measured, run
 from benchmarks.harness.slopes import slope
 from benchmarks.harness.suite import AbstractTimed
-from benchmarks.harness.table import draw
+from benchmarks.harness.table import draw, listing
 from benchmarks.harness.timing import interleaved, spread
 from benchmarks.suites import SUITES, named
-from benchmarks.suites.errors import AbstractTrained
+from benchmarks.suites.errors import AbstractTrained, error_columns, errors_table
 
 from .outcomes import broken, exhausted, fine, killed, slow, without_module
 
@@ -184,6 +184,29 @@ def test_the_papers_numbers():
     assert kdv is not None and kdv.values["steps_per_s"] == 123.20
     forward_laplacian = PRINTED.of("ablation").one("folx", dim=100_000)
     assert forward_laplacian is not None and forward_laplacian.outcome == "out of memory"
+
+
+def test_empty_columns_are_left_out():
+    records = Records(Record(Case("a", "b", {"d": d}), OK, {}) for d in (1, 2))
+    cells = {"d": lambda record: str(record.case.sizes["d"]), "nothing": lambda record: ""}
+    table = listing("a", records, cells)
+    assert (table.header, table.lines) == (["d"], [["1"], ["2"]])
+    assert listing("a", Records(), cells).header == ["d", "nothing"]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "header", "about"),
+    [
+        (("0", "0"), ["problem"], "seed 0"),
+        (("0, 1", "0, 1"), ["problem"], "seeds 0, 1"),
+        (("0, 1", "0"), ["problem", "seeds"], ""),
+    ],
+)
+def test_equal_seeds_are_said_below(seeds, header, about):
+    columns = {name: error_columns()[name] for name in ("problem", "seeds", "options")}
+    cases = [Case("a", "b", {"problem": "c", "seeds": each}) for each in seeds]
+    table = errors_table(Records(Record(case, OK, {}) for case in cases), columns)
+    assert (table.header, table.about) == (header, about)
 
 
 def test_pages_with_tables():

@@ -16,7 +16,8 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train import checking, loggers, settings, solving
+from diffop.runs import settings
+from diffop.train import checking, loggers, solving
 
 SIZES = ["--dim", "4", "--width", "8", "--n", "2", "--steps", "10"]
 SOLVE = ["solve", "allen-cahn-two-body", "--paper", *SIZES]

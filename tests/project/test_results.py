@@ -19,13 +19,13 @@ from benchmarks.harness.records import Record
 from benchmarks.suites import SUITES
 from benchmarks.suites.errors import options
 from diffop.__main__ import main
-from diffop.train.runs import finished
+from diffop.runs.directory import finished
 
 from ..conftest import KEEPING
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "results.md"
 ROW = re.compile(
-    r"^\| `([\w-]+)` \| (?:< )?([\de.-]+) \| ([\de.+-]+) \|.*\| 0 \| (?:`([^`]*)`)? *\|$",
+    r"^\| `([\w-]+)` \| (?:< )?([\de.-]+) \| ([\de.+-]+) \|[^|]*\|[^|]*\|(?: (?:`([^`]*)`)? *\|)?$",
     re.MULTILINE,
 )
 SECTION = PAGE.read_text().split("## Every problem")[1].split("\n## ")[0]
@@ -45,6 +45,8 @@ KEPT = {name.upper() for name in KEEPING}
 
 
 def test_every_problem_is_there():
+    """All with seed 0, and with their options if one has any."""
+    assert "; seed 0;" in SECTION
     assert sorted(STATED) == sorted(do.pde.names())
     cases = SUITES["problems"].cases(Scope("full"))
     assert {name: words for name, (words, *_) in STATED.items()} == {

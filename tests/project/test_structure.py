@@ -38,25 +38,20 @@ ARROWS = {
     "parallel": set(),
     "storage": {"parallel"},
     "losses": {"terms", "estimators", "operators", "equations", "parallel"},
-    "methods": {"kernels", "taylor", "equations", "losses"},
+    "least_squares": {"kernels", "taylor", "equations", "losses"},
+    "methods": {"equations", "losses", "least_squares"},
     "nn": {"terms", "estimators", "equations", "losses"},
     "pde": {
         *("kernels", "quadrature", "terms", "operators", "equations", "baselines", "losses"),
         *("methods", "nn"),
     },
-    "train": {
-        "kernels",
-        "taylor",
-        "terms",
-        "operators",
-        "equations",
-        "parallel",
-        "storage",
-        "losses",
-        "methods",
-        "nn",
-        "pde",
+    "runs": {
+        *("terms", "operators", "equations", "parallel", "storage", "methods", "pde"),
         "baselines",
+    },
+    "train": {
+        *("terms", "equations", "parallel", "storage", "losses", "least_squares", "methods"),
+        *("nn", "pde", "runs", "baselines"),
     },
 }
 
@@ -87,8 +82,8 @@ def test_files_have_plain_names():
 # What takes long to import, and is used by few: imported where it is needed.
 RARE = ("folx", "jax.experimental.sparse", "matplotlib", "orbax", "scipy")
 LATER = (
-    *("baselines", "compat", "equations", "losses", "methods", "nn", "parallel", "pde", "storage"),
-    "train",
+    *("baselines", "compat", "equations", "least_squares", "losses", "methods", "nn", "parallel"),
+    *("pde", "runs", "storage", "train"),
 )
 
 

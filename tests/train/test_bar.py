@@ -1,7 +1,7 @@
 """Lines in place of a bar, where there is no terminal."""
 
+from diffop.runs.metrics import Metric
 from diffop.train import loggers
-from diffop.train.loggers import Metric
 
 
 def test_a_line_now_and_then(capsys, monkeypatch):

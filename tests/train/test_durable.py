@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.runs import directory as runs
+from diffop.runs.metrics import METRICS
 from diffop.storage import disk
-from diffop.train import runs
-from diffop.train.loggers import METRICS, MetricsFile
+from diffop.train.loggers import MetricsFile
 
 
 class Recorded:

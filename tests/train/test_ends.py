@@ -12,10 +12,10 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
+from diffop.runs.metrics import read_metrics
+from diffop.runs.pictures import Curve, save_curves
 from diffop.storage import stored, strict_json
 from diffop.train import solving
-from diffop.train.loggers import read_metrics
-from diffop.train.pictures import Curve, save_curves
 
 
 class Line(do.pde.AbstractSolvedProblem):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train.pictures import save_picture
+from diffop.runs.pictures import save_picture
 
 from ..problems import FIXED
 from .toy import Poisson, Wrapped

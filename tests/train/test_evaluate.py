@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.runs import evaluate
 from diffop.streams import stream
-from diffop.train import evaluate
 
 from .toy import Poisson
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train import runs
+from diffop.runs import directory as runs
 
 DIGESTS = "SHA256SUMS"
 

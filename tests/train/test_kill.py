@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from diffop.train.loggers import read_metrics
+from diffop.runs.metrics import read_metrics
 
 pytestmark = pytest.mark.slow("starts and kills processes")
 

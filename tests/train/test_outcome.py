@@ -1,5 +1,7 @@
 """A loss that is not a number: where, which of its terms, and what is left to go on from."""
 
+import pickle
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -49,6 +51,8 @@ def test_the_bad_term_is_named(bad, tmp_path):
             checkpoints=checkpoints,
         )
     assert (caught.value.step, caught.value.terms) == (8, ("data",))
+    assert caught.value.checkpoint == f"the last good checkpoint is {tmp_path}/5"
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     # the third dispatch would have been saved, too
     assert checkpoints.steps == (5,)
     saved = checkpoints.newest(do.train.State.initial(jnp.zeros(()), COUNTER))

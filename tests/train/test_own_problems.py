@@ -9,8 +9,8 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
+from diffop.runs.settings import identity
 from diffop.streams import stream
-from diffop.train.settings import identity
 
 from . import own
 from .toy import Poisson

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.runs.evaluate import Errors
 from diffop.train.checkpoints import Saved
-from diffop.train.evaluate import Errors
 from diffop.train.iteration import State
 from diffop.train.progress import Progress
 

@@ -19,11 +19,13 @@ import pytest
 import diffop as do
 from diffop.__main__ import main
 from diffop.parallel.processes import Stop
+from diffop.runs import directory as runs
+from diffop.runs.metrics import Metric, read_metrics
 from diffop.storage import disk
 from diffop.storage.disk import write_digests
 from diffop.streams import VERSION
-from diffop.train import checkpoints, progress as report, runs, solving
-from diffop.train.loggers import Metric, MetricsFile, read_metrics
+from diffop.train import checkpoints, progress as report, solving
+from diffop.train.loggers import MetricsFile
 from diffop.train.model import Keys
 
 SETTINGS = do.train.Settings.of_paper(

@@ -12,9 +12,9 @@ import pytest
 import diffop as do
 from diffop.__main__ import _add_solve, main
 from diffop.kinds import as_word, from_word
+from diffop.runs.settings import meanings, stated
 from diffop.train import checking, solving
 from diffop.train.memory import memory_bytes, peak_memory_mb
-from diffop.train.settings import meanings, stated
 
 from ..problems import FIXED
 from .own import Ball

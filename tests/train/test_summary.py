@@ -9,7 +9,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train import runs
+from diffop.runs import tables as runs
 
 NAME = "allen-cahn-two-body"
 

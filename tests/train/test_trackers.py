@@ -6,7 +6,8 @@ import types
 import pytest
 
 import diffop as do
-from diffop.train.loggers import Metric, TensorBoard, WeightsAndBiases
+from diffop.runs.metrics import Metric
+from diffop.train.loggers import TensorBoard, WeightsAndBiases
 
 RUN = {"settings": {"dim": 4}, "null_rel_l2": 0.5, "id": "a1"}
 METRICS = [Metric(10, 2.0, 0.5, 0.1), Metric(20, 1.0, None, 0.2)]

@@ -1,14 +1,14 @@
 """Methods of minimising a loss: by its gradient, or by its least-squares structure."""
 
+from ..least_squares.conjugate_gradients import ConjugateGradients
+from ..least_squares.dense import QR, Cholesky
+from ..least_squares.linear import AbstractSolver, Solution
+from ..least_squares.protocol import HasPointwise, HasResiduals
+from ..least_squares.vector import Residuals
 from .balanced import Balanced
 from .base import AbstractMethod, Evaluated, Objective
-from .conjugate_gradients import ConjugateGradients
-from .dense import QR, Cholesky
 from .gauss_newton import GaussNewton
 from .lbfgs import LBFGS
-from .linear import AbstractSolver, Solution
-from .protocol import HasPointwise, HasResiduals
-from .vector import Residuals
 
 __all__ = [
     "AbstractMethod",

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
+from ..least_squares.dense import Cholesky
+from ..least_squares.linear import AbstractSolver, Solution
+from ..least_squares.vector import Residuals, Vector, check_residuals, usual_damping
 from ..scalars import plain
 from ..streams import stream
 from .base import AbstractMethod, Evaluated, Objective, step_key
-from .dense import Cholesky
-from .linear import AbstractSolver, Solution
 from .search import adapted, halved
-from .vector import Residuals, Vector, check_residuals, usual_damping
 
 _MOST_BEND = 0.375  # half of Transtrum and Sethna's bound of |a| by |d|
 

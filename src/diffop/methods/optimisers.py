@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import optax
 from optax import contrib
 
+from ..least_squares.conjugate_gradients import ConjugateGradients
 from .base import AbstractMethod
-from .conjugate_gradients import ConjugateGradients
 from .gauss_newton import GaussNewton
 from .lbfgs import LBFGS
 

@@ -35,7 +35,8 @@ def halved(
     """
 
     def at(size: Float[Array, ""]) -> Float[Array, ""]:
-        return _finite_or_infinite(loss(size))
+        reached = loss(size)
+        return jnp.where(jnp.isfinite(reached), reached, jnp.inf)
 
     def worth_another(trial: _Trial) -> Bool[Array, ""]:
         better = (trial.loss < trial.before) | (trial.before >= value)
@@ -77,7 +78,3 @@ def adapted(
     )  # NaN raises it
     least = jnp.finfo(damping.dtype).eps
     return jnp.clip(damping * factor, least, _MOST).astype(damping.dtype)
-
-
-def _finite_or_infinite(loss: Float[Array, ""]) -> Float[Array, ""]:
-    return jnp.where(jnp.isfinite(loss), loss, jnp.inf)

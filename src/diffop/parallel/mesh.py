@@ -14,7 +14,7 @@ the way in and out. Inside a program parts may differ.
 import contextlib
 import math
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, final
 
 import equinox as eqx
@@ -71,18 +71,14 @@ class Layout:
     """
 
     def __init__(self, mesh: Mesh | None, model: PyTree):
-        self._mesh = checked(mesh)
+        self.mesh = checked(mesh)
         shapes = [leaf.shape for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))]
         self._length = max((size for shape in shapes for size in shape), default=0)
-        self._parts = 1 if self._mesh is None else self._mesh.shape.get(MODEL, 1)
-
-    def context(self) -> contextlib.AbstractContextManager[Any]:
-        """The context in which programs are traced, so that code inside finds the mesh."""
-        return in_context(self._mesh)
+        self._parts = 1 if self.mesh is None else self.mesh.shape.get(MODEL, 1)
 
     def shard(self, tree: PyTree) -> PyTree:
         """The arrays of a pytree where they lie between programs."""
-        if self._mesh is None:
+        if self.mesh is None:
             return tree
         arrays, rest = eqx.partition(tree, eqx.is_array)
         homes = self._between(arrays)
@@ -91,54 +87,47 @@ class Layout:
         elif jax.process_count() == 1:
             arrays = jax.device_put(arrays, homes)
         else:  # compares no arrays across devices, unlike device_put
-            with self.context():
+            with in_context(self.mesh):
                 arrays = jax.jit(lambda arrays: arrays, out_shardings=homes)(arrays)
         return eqx.combine(arrays, rest)
 
     def owned(self, tree: PyTree) -> PyTree:
         """Copies of arrays, which may be donated, where they lie between programs."""
-        if self._mesh is None:
+        if self.mesh is None:
             return jax.tree.map(_own, tree)
         copy = jax.jit(partial(jax.tree.map, _own), out_shardings=self._between(tree))
-        with self.context():
+        with in_context(self.mesh):
             return copy(tree)
 
     def enter(self, leaf: Array) -> Array:
         """Moves an array from where it lies between programs to where it lies inside one."""
         axis, home = self._input(leaf), self._home(leaf)
-        if axis == home or axis is None:
+        if axis is None or axis == home:
             return leaf
-        if home is not None:
-            leaf = self._exchanged(_widened(leaf, axis, self._parts), home, axis)
-        leaf = jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
-        return jax.lax.with_sharding_constraint(leaf, self._along(axis))
+        moved = leaf if home is None else self._exchanged(leaf, home, axis)
+        return jax.lax.with_sharding_constraint(moved, self._along(axis))
 
     def leave(self, leaf: Array) -> Array:
         """Moves an array from where it lies inside a program to where it lies between programs."""
         axis, home = self._input(leaf), self._home(leaf)
-        if axis == home or axis is None or home is None:
+        if axis is None or home is None or axis == home:
             return leaf
-        leaf = _widened(leaf, axis, self._parts)
-        leaf = jax.lax.with_sharding_constraint(leaf, self._along(axis))
-        leaf = self._exchanged(leaf, axis, home)
-        return jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
+        return self._exchanged(leaf, axis, home)
 
     def jit(self, function: Callable, carry: PyTree) -> jax.stages.Wrapped:
         """Compiles a function from a carry, which it donates, and other arguments to a carry and
-        results that are the same on all devices. Equal functions share programs on one device.
+        results that are the same on all devices.
         """
-        if self._mesh is None:
-            return _shared(function)
-        shardings = (self._between(carry), NamedSharding(self._mesh, PartitionSpec()))
+        shardings = (self._between(carry), self._along(None))
         return jax.jit(function, donate_argnums=0, out_shardings=shardings)
 
     def _between(self, tree: PyTree) -> PyTree:
         return jax.tree.map(lambda leaf: self._along(self._home(leaf)), tree)
 
     def _along(self, axis: int | None) -> NamedSharding:
-        assert self._mesh is not None
+        assert self.mesh is not None
         names = () if axis is None else (*(None,) * axis, MODEL)
-        return NamedSharding(self._mesh, PartitionSpec(*names))
+        return NamedSharding(self.mesh, PartitionSpec(*names))
 
     def _input(self, leaf: ArrayLike) -> int | None:
         """The axis that is the input dimension."""
@@ -155,30 +144,23 @@ class Layout:
         return next(equal, None)
 
     def _exchanged(self, leaf: Array, before: int, after: int) -> Array:
-        """Divided along another axis, explicitly, since the compiler would gather such arrays."""
+        """Divided along another axis, explicitly, since the compiler would gather such arrays. The
+        input dimension is padded meanwhile, up to a multiple of the parts.
+        """
+        widths, axis = [(0, 0)] * leaf.ndim, leaf.shape.index(self._length)
+        widths[axis] = (0, -self._length % self._parts)
+        wide = jax.lax.with_sharding_constraint(jnp.pad(leaf, widths), self._along(before))
         exchange = partial(
             jax.lax.all_to_all, axis_name=MODEL, split_axis=after, concat_axis=before, tiled=True
         )
-        before_spec, after_spec = self._along(before).spec, self._along(after).spec
-        return jax.shard_map(exchange, mesh=self._mesh, in_specs=before_spec, out_specs=after_spec)(
-            leaf
-        )
-
-
-# it keeps what functions of users refer to, and the programs
-_shared = lru_cache(maxsize=8)(partial(jax.jit, donate_argnums=0))
+        old, new = self._along(before).spec, self._along(after).spec
+        exchanged = jax.shard_map(exchange, mesh=self.mesh, in_specs=old, out_specs=new)(wide)
+        return jax.lax.slice_in_dim(exchanged, 0, self._length, axis=axis)
 
 
 def _own(leaf: ArrayLike) -> Array:
     """A copy that may be donated, of a type that does not depend on the leaf's origin."""
     return jnp.array(leaf, dtype=jnp.asarray(leaf).dtype)
-
-
-def _widened(leaf: Array, axis: int, parts: int) -> Array:
-    """Padded with zeros along an axis, up to a multiple of the parts."""
-    widths = [(0, 0)] * leaf.ndim
-    widths[axis] = (0, -leaf.shape[axis] % parts)
-    return jnp.pad(leaf, widths)
 
 
 def checked(mesh: Mesh | None) -> Mesh | None:

@@ -5,7 +5,6 @@ checkpoint and whether to stop. The first process writes files and reports progr
 """
 
 import os
-import re
 import signal
 import socket
 import sys
@@ -32,25 +31,6 @@ _MOMENT = 0.01  # seconds by which code that has ignored Ctrl-C has usually ende
 _BLOCK = 2**26
 """How many numbers are copied to all devices at a time."""
 
-_STATUS = re.compile(r"[A-Z]+(?:_[A-Z]+)*: ")
-"""How the runtime's own messages begin, as in `UNAVAILABLE: …`."""
-
-
-def failure(error: Exception) -> str | None:
-    """The message of a failed device or connection; None if `error` is of another kind.
-
-    JAX raises `JaxRuntimeError` when it waits for results. If a call of a compiled program has not
-    begun because another process has left it, JAX raises `ValueError` with the same message.
-    """
-    reason, *_ = str(error).splitlines() or [""]
-    of_runtime = isinstance(error, ValueError) and _STATUS.match(reason)
-    return reason if of_runtime or isinstance(error, jax.errors.JaxRuntimeError) else None
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether there was no room for an array, in the memory of the machine or of a device."""
-    return isinstance(error, MemoryError) or (failure(error) or "").startswith("RESOURCE_EXHAUSTED")
-
 
 def is_first() -> bool:
     """Whether this process writes files and reports progress."""
@@ -70,14 +50,9 @@ def by_first(action: Callable[[], int | None]) -> int:
 
     **Raises:** in the first process what the action raises, and then `OSError` in the others.
     """
-    result = 0
-
-    def act() -> None:
-        nonlocal result
-        result = (action() if is_first() else None) or 0
-
-    succeeded_everywhere(act)
-    return gathered(result)[0]
+    results: list[int | None] = []
+    succeeded_everywhere(lambda: results.append(action() if is_first() else None))
+    return gathered(results[0] or 0)[0]
 
 
 def succeeded_everywhere(action: Callable[[], object]) -> None:

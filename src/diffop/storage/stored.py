@@ -1,4 +1,4 @@
-"""Arrays and notes in numbered folders, which are written and read by Orbax.
+"""Checkpoints: numbered folders of arrays and notes, which are written and read by Orbax.
 
 Arrays on several devices are written piece by piece, each by a process that has it, into a folder
 that all processes see, and are read with their new layout.
@@ -31,7 +31,7 @@ from .arrays import is_spread
 from .disk import MARGIN, commit, make_folder, remove, room, write_digests
 from .strict_json import spelt, unspelt
 
-_UNFINISHED = ".unfinished"
+_UNFINISHED, _DAMAGED = ".unfinished", ".damaged"
 _LEFT_BY_ORBAX = ".orbax-checkpoint-tmp"
 
 NOTES = "notes/"
@@ -39,6 +39,40 @@ NOTES = "notes/"
 
 Arrays: TypeAlias = dict[str, list[Any]]
 """Arrays of NumPy and of JAX, by name."""
+
+
+def steps(directory: pathlib.Path) -> tuple[int, ...]:
+    """The steps that have a checkpoint, in order."""
+    if not directory.is_dir():
+        return ()
+    names = [path.name for path in directory.iterdir() if path.is_dir()]
+    return tuple(sorted(int(name) for name in names if name.isdecimal()))
+
+
+def set_aside(place: pathlib.Path) -> pathlib.Path:
+    """Renames a damaged checkpoint, so that it is none of `steps`, to a free name."""
+    first = f"{place.name}{_DAMAGED}"
+    names = (first, *(f"{first}-{number}" for number in range(2, 1000)))
+    free = (place.with_name(name) for name in names if not place.with_name(name).exists())
+    return place.rename(next(free))
+
+
+def damaged(directory: pathlib.Path) -> list[pathlib.Path]:
+    """The damaged checkpoints that were set aside."""
+    paths = directory.glob(f"*{_DAMAGED}*")
+    return [path for path in paths if path.name.partition(_DAMAGED)[0].isdecimal()]
+
+
+def clear(directory: pathlib.Path) -> None:
+    """Removes all checkpoints, and the directory if it is then empty; if it is a link to a folder,
+    only the link.
+    """
+    whole = [directory / str(step) for step in steps(directory)]
+    for path in (*whole, *damaged(directory), *unfinished(directory)):
+        remove(path)
+    empty = directory.is_dir() and not any(directory.iterdir())
+    if empty and not directory.is_symlink():
+        directory.rmdir()
 
 
 def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, Any]) -> None:

@@ -4,21 +4,18 @@ from ..extras import MissingExtraError
 from ..parallel.mesh import shard
 from ..parallel.processes import Interrupted
 from ..parallel.sharding import shard_points
+from ..runs.evaluate import Errors, FixedPoints
+from ..runs.report import Report
+from ..runs.settings import Settings
+from ..storage.mismatch import CheckpointMismatchError
 from .checking import check
-from .checkpoints import (
-    CheckpointMismatchError,
-    Checkpoints,
-    Saved,
-)
+from .checkpoints import Checkpoints, Saved
 from .error_bars import standard_errors
-from .evaluate import Errors, FixedPoints
 from .fitting import Fit, fit
 from .iteration import NonFiniteLossError, State, iterate
 from .listeners import AbstractListener, EarlyStopping
+from .loading import load
 from .marching import march
-from .model import load
-from .report import Report
-from .settings import Settings
 from .solving import solve
 
 __all__ = [

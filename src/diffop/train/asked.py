@@ -1,9 +1,17 @@
-"""Checks of a fit's arguments that catch the most common mistakes first."""
+"""Checks of a fit's arguments."""
 
 import inspect
 from typing import Any
 
+import equinox as eqx
+import jax
+from jax.sharding import Mesh
+from jaxtyping import PyTree
+
+from ..equations.equation import has_unknowns, learnable, with_unknowns
 from ..equations.methods import has_method
+from ..losses.loss import ResidualLoss
+from ..methods.base import AbstractMethod
 from ..scalars import is_integer, plain
 from ..terms.arguments import checked_key
 
@@ -21,6 +29,48 @@ def check_asked(loss: Any, steps: Any, key: Any) -> None:
             f"{steps!r} of type {type(steps).__name__}."
         )
     checked_key(key, "fit")
+
+
+def check_steps(steps: int, steps_per_dispatch: int, made: int) -> None:
+    """**Raises:** `ValueError` if numbers of steps are too small, or more were made than asked."""
+    if steps < 1 or steps_per_dispatch < 1:
+        raise ValueError(
+            f"fit expects steps and steps_per_dispatch of at least 1, got {steps} and "
+            f"{steps_per_dispatch}; ask for at least one step."
+        )
+    if made > steps:
+        raise ValueError(
+            f"fit expects a start of at most {steps} steps, got one that has made {made}; ask for "
+            f"at least as many steps, or start anew."
+        )
+
+
+def check_model(model: PyTree, loss: Any) -> None:
+    """Checks that a model has something to train, and what the equation of its loss learns.
+
+    **Raises:** `ValueError` if it lacks one of these.
+    """
+    if not jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array)):
+        raise ValueError(
+            "fit expects a model with inexact arrays, which are what is trained, got none in it; "
+            "give it parameters that are JAX's or NumPy's arrays of floating-point numbers."
+        )
+    asked = isinstance(loss, ResidualLoss) and has_unknowns(learnable(loss.equation))
+    if asked and with_unknowns(model) is None:
+        raise ValueError(
+            "fit expects a model that has the arrays which the equation of its loss says are to be "
+            f"learnt, got a {type(model).__name__}; give it diffop.nn.PINN(net, equation), or say "
+            "of the equation trainable=False."
+        )
+
+
+def check_mesh(method: AbstractMethod, mesh: Mesh | None) -> None:
+    """**Raises:** `ValueError` if a method makes its steps on one device, and there are several."""
+    if mesh is not None and mesh.size > 1 and not method.divisible:
+        raise ValueError(
+            f"{type(method).__name__} makes its steps on one device, got a mesh of {mesh.size}; "
+            f"leave the mesh out, or take an optimiser from optax."
+        )
 
 
 def _check_loss(loss: Any) -> None:

@@ -13,18 +13,19 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PyTree
 
+from ..extras import require_train
 from ..parallel.mesh import checked
 from ..parallel.processes import by_first
 from ..pde import AbstractReferenceProblem
 from ..precision import PRECISIONS
+from ..runs import directory as files
+from ..runs.settings import Problem, Settings, as_settings, recommended
 from ..storage.disk import MARGIN, room
-from . import runs
 from .checkpoints import Checkpoints
 from .iteration import State
-from .loggers import require_train_extra
+from .loggers import require_trackers
 from .memory import memory_bytes
 from .model import build_loss, build_optimiser, build_problem, untrained
-from .settings import Problem, Settings, as_settings, recommended
 
 _CHECKPOINTS = 4  # the last two, the best, and the one that is being written
 
@@ -62,7 +63,8 @@ def check(
         ```
     """
     path, given = pathlib.Path(directory), as_settings(settings)
-    require_train_extra(log)
+    require_train()
+    require_trackers(log)
     if checkpoint_every is not None and checkpoint_every < 0:
         raise ValueError(
             f"checkpoint-every must be a number of steps, or 0 for no checkpoints, got "
@@ -71,7 +73,7 @@ def check(
     checked(mesh)
     with PRECISIONS[given.precision]():
         _check_memory(given)
-        by_first(lambda: runs.check_directory(path, given.as_json(), overwrite, resume))
+        by_first(lambda: files.check_directory(path, given.as_json(), overwrite, resume))
         key = jax.random.key(0)
         problem = eqx.filter_eval_shape(build_problem, given, key)
         loss = build_loss(given, problem)
@@ -80,7 +82,7 @@ def check(
             eqx.filter_eval_shape(loss, u, key)
         if isinstance(problem, AbstractReferenceProblem):
             problem.reference()
-        if resume and (path / runs.REPORT).is_file():
+        if resume and (path / files.REPORT).is_file():
             return
         state = eqx.filter_eval_shape(State.initial, u, build_optimiser(given))
         by_first(lambda: _check_room(path, state, given.steps, checkpoint_every))
@@ -90,7 +92,6 @@ def _may_not_fit(given: Settings) -> bool:
     """Whether the weights may have other names than the residuals, or nothing to weigh, or the
     network other arguments or another shape than the problem takes, or time may be missing.
     Tracing the loss shows it.
-
     """
     asked = given.data_weight != recommended(given.problem, given.dim).data_weight
     weighted = given.weights is not None or isinstance(given.data_weight, list) or asked
@@ -118,7 +119,7 @@ def _check_memory(given: Settings) -> None:
 
 def _check_room(path: pathlib.Path, state: Any, steps: int, every: int | None) -> None:
     """Checks that there is room for the model, and for checkpoints beside the present ones."""
-    checkpoints = Checkpoints(path / runs.CHECKPOINTS, every=every)
+    checkpoints = Checkpoints(path / files.CHECKPOINTS, every=every)
     more = max(0, _CHECKPOINTS - len(checkpoints.steps)) if checkpoints.wanted else 0
     each = _size(state) + steps * np.dtype(np.float64).itemsize
     free, needed = room(path), _size(state.model) + more * (each + MARGIN) + MARGIN

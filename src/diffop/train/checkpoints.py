@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from jaxtyping import PyTree
 
+from ..extras import require_train
 from ..kinds import as_word
 from ..parallel.mesh import sizes_of
 from ..parallel.processes import by_first, gathered, is_first
@@ -20,21 +21,13 @@ from ..storage.arrays import described, filled, numbers
 from ..storage.disk import damage, remove
 from ..storage.environment import changes, environment
 from ..storage.identity import digest_with_code
+from ..storage.mismatch import CheckpointMismatchError, check_equal, check_parts
 from ..storage.stored import NOTES, Arrays, read_arrays, read_notes
 from .iteration import State, recent_loss
-from .loggers import require_train_extra
 
 _INTERVAL = 60.0  # seconds
 _SHARE = 20  # writing takes at most one twentieth of the time
 _LENGTH = 200  # characters of a reason; tensorstore's are long
-_NAMED = 8  # differences in one message
-_LASTING = ("key",)  # parts that are equal bit for bit on any device, with any versions
-_DAMAGED = ".damaged"
-
-
-@final
-class CheckpointMismatchError(ValueError):
-    """A checkpoint belongs to a fit with other settings, or to a model with other arrays."""
 
 
 @final
@@ -119,7 +112,7 @@ class Checkpoints:
                 f"Checkpoints expects every of at least 0 and keep of at least 1, got {every} and "
                 f"{keep}; say every=0 for no checkpoints."
             )
-        require_train_extra()
+        require_train()
         self.directory = pathlib.Path(directory)
         self._every = every
         self._keep = keep
@@ -132,10 +125,7 @@ class Checkpoints:
     @property
     def steps(self) -> tuple[int, ...]:
         """The steps that have a checkpoint, in order."""
-        if not self.directory.is_dir():
-            return ()
-        names = [path.name for path in self.directory.iterdir() if path.is_dir()]
-        return tuple(sorted(int(name) for name in names if name.isdecimal()))
+        return stored.steps(self.directory)
 
     @property
     def wanted(self) -> bool:
@@ -275,29 +265,24 @@ class Checkpoints:
 
     def remove_damaged(self) -> None:
         """Removes the damaged checkpoints that were renamed."""
-        for path in self._damaged():
+        for path in stored.damaged(self.directory):
             self._remove(path)
 
     def clear(self) -> None:
         """Removes all checkpoints, and the directory if it is then empty; if it is a link to a
         folder, only the link.
         """
-        whole = [self.path(step) for step in self.steps]
-        for path in (*whole, *self._damaged(), *stored.unfinished(self.directory)):
-            remove(path)
-        empty = self.directory.is_dir() and not any(self.directory.iterdir())
-        if empty and not self.directory.is_symlink():
-            self.directory.rmdir()
+        stored.clear(self.directory)
 
     def _newest_sound(self) -> int:
-        """The step of the newest checkpoint after setting damaged ones aside; −1 if
-        there is none.
-        """
+        """The newest step after damaged checkpoints were set aside; −1 if there is none."""
         for step in reversed(self.steps):
-            reason = damage(self.path(step))
+            path = self.path(step)
+            reason = damage(path)
             if reason is None:
                 return step
-            self._set_aside(step, reason)
+            name = stored.set_aside(path).name
+            self._tell(f"the checkpoint {path} was skipped: {reason}; it is now called {name}.")
         return -1
 
     def _gone_back_to(self, step: int, like: State) -> Saved:
@@ -357,18 +342,6 @@ class Checkpoints:
         except OSError as error:
             self._tell(f"the old checkpoint {path} could not be removed: {error}.")
 
-    def _damaged(self) -> list[pathlib.Path]:
-        paths = self.directory.glob(f"*{_DAMAGED}*")
-        return [path for path in paths if path.name.partition(_DAMAGED)[0].isdecimal()]
-
-    def _set_aside(self, step: int, reason: str) -> None:
-        path = self.path(step)
-        first = f"{step}{_DAMAGED}"
-        names = (first, *(f"{first}-{number}" for number in range(2, 1000)))
-        aside = next(path.with_name(name) for name in names if not path.with_name(name).exists())
-        path.rename(aside)
-        self._tell(f"the checkpoint {path} was skipped: {reason}; it is now called {aside.name}.")
-
 
 def _numbers(state: State) -> Arrays:
     """What is written of a state as arrays."""
@@ -378,51 +351,3 @@ def _numbers(state: State) -> Arrays:
 
 def _mesh(state: State) -> dict[str, int]:
     return sizes_of((state.model, state.optimiser))
-
-
-def check_equal(path: pathlib.Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Checks that settings, or arrays, have not changed.
-
-    **Raises:** `CheckpointMismatchError` naming those that have.
-    """
-    names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
-    if names:
-        differences = [
-            f"{name}: {before.get(name)} in the checkpoint, {now.get(name)} now"
-            for name in names[:_NAMED]
-        ]
-        differences += [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-        raise CheckpointMismatchError(
-            f"{path} is of another run ({'; '.join(differences)}); start anew in another "
-            f"directory, or go on with equal settings{_of_precision(before, now)}."
-        )
-
-
-def _of_precision(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """What to do if arrays differ only in their precision."""
-    told = [f"{found}" for found in before.values()], [f"{found}" for found in now.values()]
-    same = [[each.replace("float64", "float32") for each in several] for several in told]
-    if before.keys() != now.keys() or same[0] != same[1]:
-        return ""
-    was_double = any("float64" in each for each in told[0])
-    return f", here jax.config.update('jax_enable_x64', {was_double})"
-
-
-def check_parts(
-    path: pathlib.Path, before: Mapping[str, str], now: Mapping[str, str], same: bool
-) -> None:
-    """Checks that the parts of a fit have not changed, as far as both are known.
-
-    With other versions of the packages, or on other devices, the same code may compile to other
-    instructions, and the same initial network may have other bits. Then only the key is compared.
-
-    **Raises:** `CheckpointMismatchError` naming the parts that have changed.
-    """
-    known = [name for name in now if name in before and (same or name in _LASTING)]
-    other = [f"the {name}" for name in known if before[name] != now[name]]
-    if other:
-        raise CheckpointMismatchError(
-            f"{path} is of another fit: {', '.join(other)} differ{'s' * (len(other) == 1)} from "
-            f"what it was made with; start anew in another directory, or call the clear() of these "
-            f"Checkpoints first, or go on with equal arguments."
-        )

@@ -22,8 +22,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.methods import has_method
+from ..least_squares.vector import check_residuals, real_parts, usual_damping
 from ..losses.pointwise import Pointwise
-from ..methods.vector import check_residuals, usual_damping
 
 _NOTHING = 1e-6  # of the loss
 
@@ -67,6 +67,7 @@ def standard_errors(
         double precision and 1e-3 in single.
     - `most`: the largest allowed value of the smaller of the numbers of residuals and parameters,
         since the matrix of derivatives is factorised.
+
     **Returns:** standard errors in the structure of `of(model)`.
 
     **Raises:** `TypeError` if the loss does not give the numbers whose squares it sums;
@@ -171,10 +172,4 @@ def _groups(loss: Any, model: PyTree, key: PRNGKeyArray) -> list[Float[Array, " 
     else:
         named = loss.pointwise(model, key).values()
         tree = [[each(model) for each in ([g] if isinstance(g, Pointwise) else g)] for g in named]
-    leaves = map(jnp.asarray, jax.tree.leaves(tree))
-    return [
-        jnp.concatenate([leaf.real.ravel(), leaf.imag.ravel()])
-        if jnp.iscomplexobj(leaf)
-        else leaf.ravel()
-        for leaf in leaves
-    ]
+    return real_parts(tree)

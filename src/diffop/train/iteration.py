@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple, TypeAlias, final
 
 import equinox as eqx
@@ -12,24 +12,21 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from ..equations.equation import (
-    AbstractEquation,
-    has_unknowns,
-    learnable,
-    opened,
-    with_unknowns,
-)
+from ..equations.equation import AbstractEquation, opened
 from ..held import Held
-from ..losses.loss import ResidualLoss
-from ..methods.base import AbstractMethod, Objective
+from ..least_squares.protocol import HasPointwise, HasResiduals
+from ..methods.base import Objective
 from ..methods.first_order import as_method
 from ..methods.optimisers import Optimiser as Optimiser
-from ..methods.protocol import HasPointwise, HasResiduals
-from ..parallel.mesh import Layout
+from ..parallel.mesh import Layout, in_context
 from ..parallel.processes import interruptible
-from .asked import check_asked
+from ..scalars import largest_divisor
+from .asked import check_asked, check_mesh, check_model, check_steps
 
 Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResiduals | HasPointwise
+
+_Carry: TypeAlias = tuple[PyTree, PyTree]
+"""The parameters, and the memory of the method."""
 
 
 @final
@@ -147,27 +144,25 @@ def iterate(
     method = as_method(optimiser)
     arrays, rest = eqx.partition(_opened(loss), eqx.is_array)
     parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
-    _check_steps(steps, steps_per_dispatch, start.step)
-    _check_parameters(parameters)
-    _check_unknowns(loss, start.model)
-    _check_mesh(method, mesh)
-    layout = Layout(mesh, start.model)
-
-    run = _Run(method, rest, static, layout)
+    check_steps(steps, steps_per_dispatch, start.step)
+    check_model(start.model, loss)
+    check_mesh(method, mesh)
+    layout, held = Layout(mesh, start.model), Held((method, rest, static))
     carry = layout.owned((parameters, start.optimiser))
     start = without_arrays(start)  # there is no room for a large network twice
     dispatches = _dispatches(steps, steps_per_dispatch)
-    return _states(run, layout.shard((arrays, key)), carry, start, dispatches)
+    return _states(held, layout, layout.shard((arrays, key)), carry, start, dispatches)
 
 
 def _states(
-    run: "_Run",
+    held: Held,
+    layout: Layout,
     constants: tuple[PyTree, PRNGKeyArray],
-    carry: tuple[PyTree, PyTree],
+    carry: _Carry,
     start: State,
     dispatches: list[np.ndarray],
 ) -> Iterator[State]:
-    (method, _, static), steps = run.parts, int(dispatches[-1][-1]) + 1
+    (method, _, static), steps = held.value, int(dispatches[-1][-1]) + 1
     programs: dict[int, Callable] = {}  # by how many steps they make
     losses, seconds, compile_seconds = None, start.seconds, start.compile_seconds
     for indices in dispatches:
@@ -176,7 +171,7 @@ def _states(
             continue
         if indices.size not in programs:
             began = time.perf_counter()
-            programs[indices.size] = run.compiled(carry, *constants, indices)
+            programs[indices.size] = _compiled(held, layout, carry, *constants, indices)
             compile_seconds += time.perf_counter() - began
         program, began = programs[indices.size], time.perf_counter()
         carry, made = interruptible(jax.block_until_ready, program(carry, *constants, indices))
@@ -196,97 +191,47 @@ def _opened(loss: Loss) -> Any:
     return jax.tree.map(opened, loss, is_leaf=lambda node: isinstance(node, AbstractEquation))
 
 
-@final
-class _Run:
-    """The steps of a dispatch as a function of all arrays; `loss` and `model` are without theirs.
-    Runs are equal if everything else is, so that one program serves them all.
+def _compiled(held: Held, layout: Layout, carry: _Carry, *others: PyTree) -> Callable:
+    """The program of a dispatch for arguments of these types, which donates the carry."""
+    with in_context(layout.mesh):
+        alone = layout.mesh is None
+        program = _shared(held) if alone else layout.jit(_dispatch(held, layout), carry)
+        lowered = program.lower(carry, *others)
+    return interruptible(lowered.compile)
+
+
+@lru_cache(maxsize=8)  # it keeps what functions of users refer to, and the programs
+def _shared(held: Held) -> jax.stages.Wrapped:
+    """On one device, one program for all fits that differ in their arrays alone."""
+    return jax.jit(_dispatch(held, Layout(None, None)), donate_argnums=0)
+
+
+def _dispatch(held: Held, layout: Layout) -> Callable[..., tuple[_Carry, Outcome]]:
+    """The steps of a dispatch as a function of all arrays, for a method, a loss and a model without
+    theirs.
     """
+    method, loss, model = held.value
 
-    __name__ = "steps"  # in profiles, and where JAX logs what it compiles
-
-    def __init__(self, method: AbstractMethod, loss: PyTree, model: PyTree, layout: Layout):
-        self._held, self._layout = Held((method, loss, model)), layout
-
-    def __hash__(self) -> int:
-        return hash(self._held)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Run) and self._held == other._held
-
-    @property
-    def parts(self) -> tuple[AbstractMethod, PyTree, PyTree]:
-        """The method, and the loss and the model without their arrays."""
-        return self._held.value
-
-    def compiled(self, carry: tuple[PyTree, PyTree], *others: PyTree) -> Callable:
-        """The program for arguments of these types, which donates the carry."""
-        with self._layout.context():
-            lowered = self._layout.jit(self, carry).lower(carry, *others)
-        return interruptible(lowered.compile)
-
-    def __call__(
-        self,
-        carry: tuple[PyTree, PyTree],
-        arrays: PyTree,
-        key: PRNGKeyArray,
-        indices: Int[Array, " steps"],
-    ) -> tuple[tuple[PyTree, PyTree], Outcome]:
-        method, loss, model = self.parts
+    def steps(
+        carry: _Carry, arrays: PyTree, key: PRNGKeyArray, indices: Int[Array, " steps"]
+    ) -> tuple[_Carry, Outcome]:
         objective = Objective(eqx.combine(arrays, loss), model)
 
-        def step(carry: tuple[PyTree, PyTree], index: Array) -> Any:
+        def step(carry: _Carry, index: Array) -> Any:
             parameters, memory, evaluated = method.step(objective, *carry, key, index)
             return (parameters, memory), evaluated
 
-        carry = jax.tree.map(self._layout.enter, carry)
+        carry = jax.tree.map(layout.enter, carry)
         carry, (losses, terms) = jax.lax.scan(step, carry, indices)
         outcome = Outcome(losses, terms, _all_finite(carry[0]))
-        return jax.tree.map(self._layout.leave, carry), outcome
+        return jax.tree.map(layout.leave, carry), outcome
+
+    return steps
 
 
 def _all_finite(parameters: PyTree) -> Bool[Array, ""]:
     leaves = jax.tree.leaves(parameters)
     return reduce(jnp.logical_and, [jnp.isfinite(leaf).all() for leaf in leaves], jnp.array(True))
-
-
-def _check_steps(steps: int, steps_per_dispatch: int, made: int) -> None:
-    if steps < 1 or steps_per_dispatch < 1:
-        raise ValueError(
-            f"fit expects steps and steps_per_dispatch of at least 1, got {steps} and "
-            f"{steps_per_dispatch}; ask for at least one step."
-        )
-    if made > steps:
-        raise ValueError(
-            f"fit expects a start of at most {steps} steps, got one that has made {made}; ask for "
-            f"at least as many steps, or start anew."
-        )
-
-
-def _check_parameters(parameters: PyTree) -> None:
-    if not jax.tree.leaves(parameters):
-        raise ValueError(
-            "fit expects a model with inexact arrays, which are what is trained, got none in it; "
-            "give it parameters that are JAX's or NumPy's arrays of floating-point numbers."
-        )
-
-
-def _check_unknowns(loss: Loss, model: PyTree) -> None:
-    """Checks that the model contains what the equation learns, since only the model is trained."""
-    asked = isinstance(loss, ResidualLoss) and has_unknowns(learnable(loss.equation))
-    if asked and with_unknowns(model) is None:
-        raise ValueError(
-            "fit expects a model that has the arrays which the equation of its loss says are to be "
-            f"learnt, got a {type(model).__name__}; give it diffop.nn.PINN(net, equation), or say "
-            "of the equation trainable=False."
-        )
-
-
-def _check_mesh(method: AbstractMethod, mesh: Mesh | None) -> None:
-    if mesh is not None and mesh.size > 1 and not method.divisible:
-        raise ValueError(
-            f"{type(method).__name__} makes its steps on one device, got a mesh of {mesh.size}; "
-            f"leave the mesh out, or take an optimiser from optax."
-        )
 
 
 def _dispatches(steps: int, limit: int) -> list[np.ndarray]:
@@ -304,11 +249,12 @@ class NonFiniteLossError(RuntimeError):
 
     - `step`: the step where this happened; the first one is 1.
     - `terms`: the names of the terms of the loss that were not finite.
+    - `checkpoint`: a sentence that says where the newest checkpoint is, all of whose parameters are
+        finite; None if there are no checkpoints.
 
-    **Arguments:** `step` and `terms`, and
+    **Arguments:** these, and
 
     - `what`: what was not finite.
-    - `checkpoint`: where the newest checkpoint is, all of whose parameters are finite.
     - `helps`: advice.
 
     !!! example
@@ -334,16 +280,13 @@ class NonFiniteLossError(RuntimeError):
         checkpoint: str | None = None,
         helps: str = "a smaller learning rate",
     ):
-        known = "" if checkpoint is None else f"; {checkpoint}"
-        super().__init__(f"{what}{known}; {helps} usually helps.")
-        self.step = step
-        self.terms = terms
-        self._what = what
-        self._helps = helps
+        super().__init__(what, step, terms, checkpoint, helps)
+        self.step, self.terms, self.checkpoint = step, terms, checkpoint
+        self._what, self._helps = what, helps
 
-    def with_checkpoint(self, checkpoint: str | None) -> "NonFiniteLossError":
-        """The same error, with the place of the newest checkpoint."""
-        return NonFiniteLossError(self._what, self.step, self.terms, checkpoint, self._helps)
+    def __str__(self) -> str:
+        known = "" if self.checkpoint is None else f"; {self.checkpoint}"
+        return f"{self._what}{known}; {self._helps} usually helps."
 
 
 def check_finite(outcome: Outcome, first: int, steps: int, helps: str) -> None:
@@ -379,8 +322,3 @@ def _bad_loss(
         terms = ", ".join(f"{name} {value:.3g}" for name, value in values.items())
         what = f"{what} (its terms: {terms})"
     return NonFiniteLossError(what, step, bad, helps=helps)
-
-
-def largest_divisor(count: int, limit: int) -> int:
-    """The largest divisor of `count` that is at most `limit` (and at least 1)."""
-    return next(size for size in range(max(1, min(count, limit)), 0, -1) if count % size == 0)

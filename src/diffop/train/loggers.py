@@ -6,37 +6,20 @@ import pathlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from ..extras import require
 from ..parallel.processes import is_first
-from ..storage import strict_json
+from ..runs.directory import EVENTS
+from ..runs.metrics import METRICS, Metric, line, read_metrics
 from ..storage.disk import replacing, sync
 from .iteration import State
 from .listeners import AbstractListener
 
-METRICS, EVENTS = "metrics.jsonl", "tensorboard"
 _INTERVAL = 30.0  # seconds between progress lines
 _LENGTH = 300  # characters of a reason
-_NEEDED = ("tqdm", "matplotlib", "orbax.checkpoint")
-
-
-@final
-class Metric(NamedTuple):
-    """The numbers that a run records after a dispatch.
-
-    - `step`: how many steps were made.
-    - `loss`: the mean loss of the dispatch's steps.
-    - `error`: the relative L2 error on a tenth of the test points, if it was measured.
-    - `seconds`: how long the steps and compiling have taken, from the start of the run.
-    """
-
-    step: int
-    loss: float
-    error: float | None
-    seconds: float
 
 
 class AbstractLogger(AbstractListener):
@@ -68,11 +51,11 @@ class MetricsFile(AbstractLogger):
         self._told = False
         kept = [metric for metric in read_metrics(directory) if metric.step <= step]
         with replacing(self._path) as file:
-            file.write("".join(map(_line, kept)).encode())
+            file.write("".join(map(line, kept)).encode())
 
     def log(self, metric: Metric) -> None:
         with self._telling(), self._path.open("a") as file:
-            file.write(_line(metric))
+            file.write(line(metric))
 
     def notes(self) -> None:
         with self._telling():
@@ -86,27 +69,6 @@ class MetricsFile(AbstractLogger):
             if not self._told:
                 self._tell(f"{self._path} could not be written: {error}; training goes on.")
             self._told = True
-
-
-def read_metrics(directory: pathlib.Path) -> list[Metric]:
-    """The metrics of a run so far.
-
-    An incomplete line, of a run that was killed or whose disk was full, is left out.
-    """
-    path = directory / METRICS
-    lines = path.read_text().splitlines() if path.is_file() else []
-    return [metric for line in lines if (metric := _parsed(line)) is not None]
-
-
-def _line(metric: Metric) -> str:
-    return strict_json.dumps(metric._asdict()) + "\n"
-
-
-def _parsed(line: str) -> Metric | None:
-    try:
-        return Metric(**strict_json.loads(line))
-    except (ValueError, TypeError):
-        return None
 
 
 @final
@@ -235,15 +197,12 @@ class Bar(AbstractLogger):
         return f"{speed:.3g} steps/s, {left} left"
 
 
-def require_train_extra(trackers: Iterable[str] = ()) -> None:
-    """Checks that the packages of the extra `train`, and those of trackers, can be imported, before
-    anything long starts.
+def require_trackers(names: Iterable[str]) -> None:
+    """Checks that the packages of trackers are installed.
 
-    **Raises:** `MissingExtraError` naming the missing packages and the command that installs them;
-    `ValueError` if a tracker is unknown.
+    **Raises:** `MissingExtraError` if one is not; `ValueError` if a tracker is unknown.
     """
-    require("solving", "train", _NEEDED)
-    for name in trackers:
+    for name in names:
         if name not in TRACKERS:
             raise ValueError(f"log must be one of {', '.join(TRACKERS)}, got {name!r}.")
         package, _ = TRACKERS[name]

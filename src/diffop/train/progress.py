@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final
 
 from ..parallel.processes import Interrupted, Stop, gathered
+from ..runs.evaluate import FixedPoints, NoPoints
 from .checkpoints import Checkpoints, Saved
-from .evaluate import FixedPoints, NoPoints
 from .iteration import NonFiniteLossError, State, without_arrays
 from .listeners import AbstractListener
 from .memory import peak_memory_mb
@@ -93,8 +93,9 @@ class Progress:
                     kept = state.step
         except NonFiniteLossError as error:
             # this dispatch was not seen here, so every checkpoint is older
-            known = None if self._checkpoints is None else self._checkpoints.last_in_words()
-            raise error.with_checkpoint(known) from None
+            if self._checkpoints is not None:
+                error.checkpoint = self._checkpoints.last_in_words()
+            raise
         if stop is not None and number is None:
             number = stop.everywhere()
         if (ended or number is not None) and kept != state.step:

@@ -6,7 +6,7 @@ import pathlib
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, final
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,25 +15,26 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..failures import is_out_of_memory
 from ..parallel.mesh import shard
-from ..parallel.processes import Stop, by_first, is_first, is_out_of_memory, on_host
-from ..pde import AbstractProblem, AbstractSolvedProblem
+from ..parallel.processes import Stop, by_first, is_first, on_host
+from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from ..precision import PRECISIONS
-from ..storage.disk import make_folder
+from ..runs import directory as files
+from ..runs.evaluate import FixedPoints, Measured, NoPoints
+from ..runs.pictures import Curve, save_beside_reference, save_curves, save_picture
+from ..runs.report import Report
+from ..runs.settings import Problem, Settings, as_settings
 from ..storage.environment import environment
 from ..streams import VERSION
-from . import runs
 from .checking import check
 from .checkpoints import Checkpoints, Saved
-from .evaluate import FixedPoints, Measured, NoPoints
 from .iteration import State, iterate
 from .listeners import AbstractListener
-from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, in_a_line, read_metrics, tell
+from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, in_a_line, tell
 from .model import Keys, build, build_loss, build_optimiser, build_problem
-from .pictures import Curve, save_curves, save_picture
 from .progress import Progress
-from .report import Report, summarise
-from .settings import Problem, Settings, as_settings
+from .summary import summarise
 
 _COORDINATES_PER_DISPATCH = 10**7
 _RESOLUTION = 201
@@ -68,8 +69,8 @@ def solve(
         the settings that it recommends.
     - `directory`: made if it does not exist. During the run it receives `run.json`,
         `metrics.jsonl` (a line after each dispatch) and `checkpoints`; at the end `model.eqx` (for
-        `diffop.train.load`), `curve.png`, `solution.png` if the problem has sections to draw, and
-        `report.json`.
+        `diffop.train.load`), `curve.png`, `solution.png` if the problem has sections to draw, or a
+        reference on a grid, and `report.json`.
     - `overwrite`: whether results already in the directory may be replaced.
     - `resume`: whether the run in the directory continues. If there is none, one is started; if it
         has ended, its report is returned and nothing is done.
@@ -122,21 +123,26 @@ def run(
     """`solve` after `check` has found nothing, so that the command line tells input that cannot be
     used from a run that failed.
     """
-    if resume and by_first(lambda: runs.finished(path) is not None):
-        ended = runs.finished(path)
+    if resume and by_first(lambda: files.finished(path) is not None):
+        ended = files.finished(path)
         assert ended is not None
         tell(f"the run in {path} has ended: nothing to do.")
         return ended
-    with PRECISIONS[given.precision](), _claimed(path), _out_of_memory_said(path):
+    with (
+        PRECISIONS[given.precision](),
+        _out_of_memory_said(path),
+        contextlib.ExitStack() as held,
+    ):
+        by_first(lambda: held.enter_context(files.claimed(path)))
         keys = Keys.of(given)
         problem = build_problem(given, keys.problem)
         is_known = isinstance(problem, Measured)
         points = FixedPoints(problem, keys.test, mesh=mesh) if is_known else NoPoints()
-        by_first(lambda: runs.begin(path, _description(given.as_json(), points), resume))
+        by_first(lambda: files.begin(path, _description(given.as_json(), points), resume))
         checkpoints = Checkpoints(
-            path / runs.CHECKPOINTS,
+            path / files.CHECKPOINTS,
             every=checkpoint_every,
-            configuration=runs.started_with(path),
+            configuration=files.started_with(path),
             tell=tell,
         )
         optimiser = build_optimiser(given)
@@ -154,40 +160,27 @@ def run(
             start=start.state,
             mesh=mesh,
         )
-        with contextlib.ExitStack() as listening:
-            with Stop(tell) as stop:
-                loggers = _loggers(path, log, start.state.step, given.steps) if is_first() else []
-                pictures = _Pictures(path, problem, given.dim, points.null_rel_l2)
-                progress = Progress(
-                    given.steps,
-                    [*loggers, *listeners, pictures],
-                    start,
-                    points=points,
-                    checkpoints=checkpoints,
-                    again="the same command with --resume (resume=True)",
-                )
-                listening.enter_context(progress)
-                del start  # with its arrays
-                state = progress.through(states, stop)
-                pictures.after(state)  # also if no step was left to make
-            with _steps_kept(path, state, progress, checkpoints):
-                report = summarise(given.as_json(), points, state, progress)
-                model = on_host(state.model)
-                by_first(lambda: _write(path, report, model, checkpoints))
+        with Stop(tell) as stop:
+            loggers = _loggers(path, log, start.state.step, given.steps) if is_first() else []
+            progress = Progress(
+                given.steps,
+                [*loggers, *listeners],
+                start,
+                points=points,
+                checkpoints=checkpoints,
+                again="the same command with --resume (resume=True)",
+            )
+            held.enter_context(progress)
+            del start  # with its arrays
+            state = progress.through(states, stop)
+        with _steps_kept(path, state, progress, checkpoints):
+            report = summarise(given.as_json(), points, state, progress)
+            model = on_host(state.model)
+            by_first(lambda: _write(path, report, model, checkpoints))
+        numbers = np.arange(1, state.step + 1)
+        curve = Curve("network", numbers, state.losses, progress.errors, report.null_rel_l2)
+        _draw(path, problem, f"{problem.name}, {given.dim} dimensions", curve, model)
         return report
-
-
-@contextlib.contextmanager
-def _claimed(path: pathlib.Path) -> Iterator[None]:
-    """The directory of a run, made if necessary and claimed against other runs."""
-    with contextlib.ExitStack() as stack:
-
-        def claim() -> None:
-            make_folder(path)
-            stack.enter_context(runs.claimed(path))
-
-        by_first(claim)
-        yield
 
 
 @contextlib.contextmanager
@@ -256,67 +249,41 @@ def _steps_per_dispatch(coordinates: int, mesh: Mesh | None) -> int:
 
 
 def _loggers(path: pathlib.Path, log: Sequence[str], made: int, steps: int) -> list[AbstractLogger]:
-    run = runs.read(path / runs.RUN)
+    run = files.read(path / files.RUN)
     trackers = [TRACKERS[name][1](path, run, made) for name in log]
     return [MetricsFile(path, made, tell), *trackers, Bar(made, steps)]
 
 
 def _write(path: pathlib.Path, report: Report, model: PyTree, checkpoints: Checkpoints) -> None:
-    runs.save_model(path, model)
+    files.save_model(path, model)
     checkpoints.remove_damaged()
-    runs.save_report(path, report)
+    files.save_report(path, report)
 
 
-@final
-class _Pictures(AbstractListener):
-    """Draws curves, and the network beside the solution, when the run ends. If one picture fails,
-    the other and the results are still written.
+def _draw(
+    path: pathlib.Path, problem: AbstractProblem, title: str, curve: Curve, model: PyTree
+) -> None:
+    """Draws the curve, and the network beside the solution. If one picture fails, the other is
+    still drawn.
     """
 
-    def __init__(
-        self,
-        path: pathlib.Path,
-        problem: AbstractProblem,
-        dim: int,
-        null_rel_l2: float | None,
-    ):
-        self._path = path
-        self._problem = problem
-        self._title = f"{problem.name}, {dim} dimensions"
-        self._null = null_rel_l2
+    def draw_curve(path: pathlib.Path) -> None:
+        save_curves(path, [curve], title)
 
-    def after(self, state: State) -> None:
-        self._state = state
+    def draw_solution(path: pathlib.Path) -> None:
+        network = jax.tree.map(_on_device, model)
+        if isinstance(problem, AbstractReferenceProblem):
+            save_beside_reference(path, problem, network, title)
+        elif isinstance(problem, AbstractSolvedProblem):
+            if sections := problem.sections(_RESOLUTION):
+                save_picture(path, sections, network, problem.solution, title)
 
-    def close(self, failed: bool) -> None:
-        if failed:
-            return
-        model = on_host(self._state.model)
-        for name, draw in (
-            (runs.CURVE, self._curves),
-            (runs.PICTURE, lambda path: self._beside_the_solution(path, model)),
-        ):
-            try:
-                by_first(lambda draw=draw, name=name: draw(self._path / name))
-            except Exception as error:  # of the disk, or of a problem's own sections
-                reason = in_a_line(error)
-                tell(f"the pictures in {self._path} could not be written: {reason} ({name}).")
-
-    def _curves(self, path: pathlib.Path) -> None:
-        steps = np.arange(1, self._state.step + 1)
-        metrics = read_metrics(self._path)
-        errors = [(each.step, each.error) for each in metrics if each.error is not None]
-        save_curves(
-            path, [Curve("network", steps, self._state.losses, errors, self._null)], self._title
-        )
-
-    def _beside_the_solution(self, path: pathlib.Path, model: PyTree) -> None:
-        problem = self._problem
-        if not isinstance(problem, AbstractSolvedProblem):
-            return
-        if sections := problem.sections(_RESOLUTION):
-            network = jax.tree.map(_on_device, model)
-            save_picture(path, sections, network, problem.solution, self._title)
+    for name, draw in ((files.CURVE, draw_curve), (files.PICTURE, draw_solution)):
+        try:
+            by_first(partial(draw, path / name))
+        except Exception as error:  # of the disk, or of a problem's own sections
+            reason = in_a_line(error)
+            tell(f"the pictures in {path} could not be written: {reason} ({name}).")
 
 
 def _on_device(leaf: Any) -> Any:

@@ -19,12 +19,14 @@ class Section(NamedTuple):
     - `extent`: left, right, bottom and top.
     - `points`: a grid of points, shape `(rows, columns, dim)`, the bottom row first; or a tuple of
         arrays, one for each argument of u.
+    - `values`: the names of the values at a point, if there are several; by default their indices.
     """
 
     title: str
     axes: tuple[str, str]
     extent: tuple[float, float, float, float]
     points: PyTree[Float[Array, "rows columns ..."]]
+    values: tuple[str, ...] = ()
 
 
 def section(

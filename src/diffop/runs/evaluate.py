@@ -20,9 +20,9 @@ from ..operators.elementary import Identity
 from ..parallel.mesh import checked, in_context, on_all
 from ..parallel.sharding import shard_points
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
+from ..scalars import largest_divisor
 from ..streams import stream
 from ..terms.shapes import check_shape
-from .iteration import largest_divisor
 
 _COORDINATES_IN_ALL = 2 * 10**8
 _COORDINATES_AT_ONCE = 2**22

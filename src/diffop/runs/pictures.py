@@ -1,4 +1,5 @@
-"""Pictures: learning curves, and the network beside the solution on sections of the domain.
+"""Pictures: learning curves, and the network beside the solution on sections of the domain, or
+beside the values of a reference.
 
 Matplotlib is an extra, imported where it is used. Figures are made without pyplot, so they need no
 display and no global state.
@@ -10,11 +11,12 @@ from typing import Any, NamedTuple, final
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ..equations.points import at_each
-from ..pde import Section
+from ..pde import AbstractReferenceProblem, Section
 from ..terms.shapes import check_shape
 from .evaluate import flat
 
@@ -42,7 +44,7 @@ def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None
     """Draws errors against steps, the null models as horizontal lines, the losses behind them, in
     the format of the path's suffix.
     """
-    figure = _figure(8, 4.5)
+    figure = _figure(7.5, 4.2)
     error_axis = figure.add_subplot()
     loss_axis = error_axis.twinx()
     loss_axis.set_ylabel("loss (faint)", color="0.5")
@@ -61,7 +63,7 @@ def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None
     error_axis.set_xlabel("step")
     error_axis.set_ylabel("relative L2 error")
     if error_axis.get_legend_handles_labels()[0]:
-        error_axis.legend(fontsize="small")
+        error_axis.legend()
     error_axis.set_zorder(loss_axis.get_zorder() + 1)
     error_axis.patch.set_visible(False)
     error_axis.set_title(title)
@@ -69,12 +71,9 @@ def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None
 
 
 def _figure(width: int | float, height: int | float) -> Any:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _draw_loss(axis: Any, curve: Curve, colour: str) -> None:
@@ -107,47 +106,88 @@ def save_picture(
     """Draws a row for each section, and each value at a point: the network, the solution, and the
     difference.
     """
-    both = [[_on_section(u, section) for section in sections] for u in (network, solution)]
-    for mine, other in zip(*both, strict=True):
+    ours, exact = ([_on_section(u, section) for section in sections] for u in (network, solution))
+    for mine, other in zip(ours, exact, strict=True):
         check_shape("the network", mine.shape[2:], "the solution", other.shape[2:])
-    pairs = zip(sections, both[1], strict=True)
+    _save_rows(path, sections, ours, exact, ("network", "solution", "difference"), title)
+
+
+def save_beside_reference(
+    path: pathlib.Path, problem: AbstractReferenceProblem, network: Callable, title: str
+) -> None:
+    """As `save_picture`, if values are known on a grid over a plane; nothing if they are not."""
+    found = on_grid(problem)
+    if found is not None:
+        section, values = found
+        ours = _on_section(problem.reference().operator.exact(network), section)
+        _save_rows(path, [section], [ours], [values], ("network", "reference", "difference"), title)
+
+
+def on_grid(problem: AbstractReferenceProblem) -> tuple[Section, np.ndarray] | None:
+    """The points of a reference as a section, and the values there, `(rows, columns, ...)`; None
+    if they are not a grid over the plane of the problem's domain.
+    """
+    sections = () if problem.domain is None else problem.domain.sections(2)
+    known = problem.reference()
+    if len(sections) != 1 or isinstance(known.points, tuple):
+        return None
+    points, values = np.asarray(known.points), np.asarray(known.values, np.float64)
+    x, y = (np.unique(points[:, axis]) for axis in (0, 1))
+    if len(x) * len(y) != len(points):
+        return None
+    upwards = np.lexsort((points[:, 0], points[:, 1]))
+    shape = len(y), len(x)
+    extent = float(x[0]), float(x[-1]), float(y[0]), float(y[-1])
+    grid = jnp.asarray(points[upwards].reshape(*shape, 2))
+    values = values[upwards].reshape(*shape, *values.shape[1:])
+    return sections[0]._replace(extent=extent, points=grid), values
+
+
+def _save_rows(
+    path: pathlib.Path,
+    sections: Sequence[Section],
+    ours: Sequence[np.ndarray],
+    exact: Sequence[np.ndarray],
+    names: tuple[str, str, str],
+    title: str,
+) -> None:
+    """Each row has its own scale, which the first two of its pictures share."""
+    pairs = zip(sections, exact, strict=True)
     sections = [named for section, values in pairs for named in _named(section, values)]
-    ours, exact = ([image for values in of for image in _images(values)] for of in both)
-    figure = _figure(12, 0.5 + 3 * len(sections))
+    images = ([image for values in of for image in _images(values)] for of in (ours, exact))
+    figure = _figure(10, 0.5 + 2.6 * len(sections))
     figure.suptitle(title)
     rows = figure.subplots(len(sections), 3, squeeze=False)
-    _draw_column(figure, rows[:, 0], sections, ours, "network", _range(exact))
-    _draw_column(figure, rows[:, 1], sections, exact, "solution", _range(exact))
-    gaps = [a - b for a, b in zip(ours, exact, strict=True)]
-    largest = max(float(np.max(np.abs(gap))) for gap in gaps)
-    _draw_column(figure, rows[:, 2], sections, gaps, "difference", (-largest, largest), "RdBu")
+    for axes, section, mine, other in zip(rows, sections, *images, strict=True):
+        for axis, name in zip(axes, names, strict=True):
+            axis.set_title(f"{name}, {section.title}", fontsize="medium")
+        gap, scale = mine - other, (float(other.min()), float(other.max()))
+        largest = float(np.max(np.abs(gap)))
+        _draw_image(axes[0], section, mine, scale)
+        figure.colorbar(_draw_image(axes[1], section, other, scale), ax=axes[:2])
+        far = _draw_image(axes[2], section, gap, (-largest, largest), "RdBu")
+        figure.colorbar(far, ax=axes[2])
     figure.savefig(path, dpi=110)
 
 
-def _draw_column(
-    figure: Any,
-    axes: Any,
-    sections: Sequence[Section],
-    images: Sequence[np.ndarray],
-    name: str,
+def _draw_image(
+    axis: Any,
+    section: Section,
+    values: np.ndarray,
     limits: tuple[float, float],
     colours: str = "viridis",
-) -> None:
-    image = None
-    for axis, section, values in zip(axes, sections, images, strict=True):
-        image = axis.imshow(
-            values,
-            origin="lower",
-            extent=section.extent,
-            aspect="auto",
-            vmin=limits[0],
-            vmax=limits[1],
-            cmap=colours,
-        )
-        axis.set_title(f"{name}, {section.title}")
-        axis.set_xlabel(section.axes[0])
-        axis.set_ylabel(section.axes[1])
-    figure.colorbar(image, ax=axes)
+) -> Any:
+    axis.set_xlabel(section.axes[0])
+    axis.set_ylabel(section.axes[1])
+    return axis.imshow(
+        values,
+        origin="lower",
+        extent=section.extent,
+        aspect="auto",
+        vmin=limits[0],
+        vmax=limits[1],
+        cmap=colours,
+    )
 
 
 def _images(values: np.ndarray) -> list[np.ndarray]:
@@ -160,7 +200,8 @@ def _named(section: Section, values: np.ndarray) -> list[Section]:
     shape = values.shape[2:]
     if not shape:
         return [section]
-    return [section._replace(title=f"{section.title}, {list(i)}") for i in np.ndindex(shape)]
+    names = section.values or [str(list(i)) for i in np.ndindex(shape)]
+    return [section._replace(title=f"{section.title}, {name}") for name in names]
 
 
 def _on_section(u: Callable, section: Section) -> np.ndarray:
@@ -172,7 +213,3 @@ def _evaluate(
     u: Callable, points: PyTree[Float[Array, "rows columns ..."]]
 ) -> Float[Array, "rows columns ..."]:
     return at_each(jax.vmap(flat(u)), points)
-
-
-def _range(images: Sequence[np.ndarray]) -> tuple[float, float]:
-    return min(float(image.min()) for image in images), max(float(image.max()) for image in images)

@@ -130,13 +130,21 @@ def _size(function: Callable[[PyTree], Array], parameters: PyTree) -> int:
 
 
 def _real(function: Callable[..., PyTree], kind: Any) -> Callable[..., Float[Array, " entries"]]:
-    """The entries of a function's value in a real type; complex ones give two parts."""
+    """The entries of a function's value in a real type."""
 
     def entries(*arguments: PyTree) -> Float[Array, " entries"]:
-        parts: list[Array] = []
-        for leaf in map(jnp.asarray, jax.tree.leaves(function(*arguments))):
-            both = (leaf.real, leaf.imag) if jnp.iscomplexobj(leaf) else (leaf,)
-            parts += [jnp.ravel(part).astype(kind) for part in both]
-        return jnp.concatenate(parts)
+        parts = real_parts(function(*arguments))
+        return jnp.concatenate([part.astype(kind) for part in parts])
 
     return entries
+
+
+def real_parts(tree: PyTree) -> list[Float[Array, " entries"]]:
+    """The entries of each array of a pytree, for complex ones those of both parts."""
+    leaves = map(jnp.asarray, jax.tree.leaves(tree))
+    return [
+        jnp.concatenate([leaf.real.ravel(), leaf.imag.ravel()])
+        if jnp.iscomplexobj(leaf)
+        else leaf.ravel()
+        for leaf in leaves
+    ]

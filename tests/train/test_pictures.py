@@ -1,0 +1,105 @@
+"""Pictures of networks: each value has its own colours, and references are drawn where they are a
+grid.
+"""
+
+from pathlib import Path
+from typing import ClassVar
+
+import jax.numpy as jnp
+import matplotlib.image
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.runs.pictures import on_grid, save_beside_reference, save_picture
+
+DATA = Path(do.pde.__file__).parent / "classical" / "data"
+FLOAT32 = 3e-7
+"""How far float32 is from numbers below three."""
+
+
+def colours(path, rows, row):
+    """How many different colours a row of the picture has."""
+    picture = np.round(255 * matplotlib.image.imread(path)[..., :3]).astype(np.int64)
+    height = len(picture) // rows
+    part = picture[row * height : (row + 1) * height].reshape(-1, 3)
+    return len(np.unique(part, axis=0))
+
+
+def both(x):
+    """Two values of which one is a million times as large."""
+    return jnp.array([1e6, 1.0]) * jnp.sin(3 * x[0]) * x[1]
+
+
+def test_each_value_has_its_own_colours(tmp_path):
+    sections = do.pde.Box((0.0, 0.0), (1.0, 1.0)).sections(41)
+    save_picture(tmp_path / "a.png", sections, both, both, "both")
+    found = [colours(tmp_path / "a.png", 2, row) for row in (0, 1)]
+    assert min(found) > 0.5 * max(found) > 100
+
+
+def test_values_have_names():
+    """Those of a flow; its section says them, and their number is that of the solution's values."""
+    problem = do.pde.Kovasznay()
+    (section,) = problem.sections(3)
+    assert section.values == ("u", "v", "p")
+    assert problem.solution(section.points[0, 0]).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "problem", [do.pde.AllenCahn1D(), do.pde.KdVCosine()], ids=lambda each: each.name
+)
+def test_a_reference_over_time_is_a_grid(problem):
+    """Rows are times, and columns are places, as in the file."""
+    section, values = on_grid(problem)
+    with np.load(DATA / f"{problem.name}.npz") as file:
+        np.testing.assert_allclose(values, file["u"][: len(values)], atol=FLOAT32)
+    (lower, start), (upper, end) = problem.domain.first, problem.domain.last
+    step = (upper - lower) / values.shape[1]  # the upper end is the lower one
+    np.testing.assert_allclose(section.extent, (lower, upper - step, start, end), atol=FLOAT32)
+    np.testing.assert_allclose(section.points[0, -1], [upper - step, start], atol=FLOAT32)
+    assert section.axes == ("x", "t")
+
+
+def test_the_flow_in_the_cavity_is_a_grid():
+    """The slopes of its stream function, (−v, u): below the lid it follows the lid."""
+    section, slopes = on_grid(do.pde.Cavity())
+    with np.load(DATA / "cavity-100.npz") as file:
+        u, v = file["u"][20, 40]  # in the middle below the lid
+    np.testing.assert_allclose(slopes[40, 20], [-v, u], atol=FLOAT32)
+    np.testing.assert_allclose(section.points[40, 20], [0.5, 1 - 0.5 / 41], atol=FLOAT32)
+    assert u > 0.5 > abs(v)
+
+
+class Scattered(do.pde.AbstractReferenceProblem):
+    """Known at points that are no grid."""
+
+    name: ClassVar[str] = "scattered"
+    dim: ClassVar[int] = 2
+    domain: ClassVar[do.pde.Box] = do.pde.Box((0.0, 0.0), (1.0, 1.0))
+
+    def operators(self):
+        return do.Laplacian()
+
+    def residual(self, values, x):
+        return values
+
+    def reference(self):
+        points = jnp.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+        return do.pde.Reference(points, jnp.zeros(3), 1e-9)
+
+    def null_shape(self, x):
+        return jnp.ones(())
+
+
+def test_a_reference_at_scattered_points_has_no_picture(tmp_path):
+    assert on_grid(Scattered()) is None
+    save_beside_reference(tmp_path / "a.png", Scattered(), lambda x: x[0], "scattered")
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_a_picture_beside_a_reference(tmp_path):
+    """A network that is the null model differs from it."""
+    problem = do.pde.KdVCosine()
+    save_beside_reference(tmp_path / "a.png", problem, problem.null_shape, "kdv-cosine")
+    assert colours(tmp_path / "a.png", 1, 0) > 100
