@@ -14,7 +14,7 @@ equation changes a wave: in s_k, all a_k are of the size of a residual.
 """
 
 import math
-from typing import Any, final
+from typing import final
 
 import equinox as eqx
 import jax
@@ -90,7 +90,6 @@ def marched_waves(
     windows: int,
     waves: int,
     key: PRNGKeyArray,
-    **options: Any,
 ) -> tuple[Marched, tuple[do.train.Fit, ...]]:
     """The problem solved in so many windows, each with as many steps and points, and a hidden layer
     of that width, by the method of Levenberg and Marquardt.
@@ -99,7 +98,6 @@ def marched_waves(
 
     - `waves`: how many sines.
     - `key`: of the network, the points and the steps.
-    - `**options`: others of `diffop.train.march`.
     """
     line = do.pde.SpaceTime(problem.domain.space, problem.duration / windows)
     starts = [_begin(problem, waves)]
@@ -115,7 +113,7 @@ def marched_waves(
 
     optimiser = do.methods.GaussNewton(_DAMPING, adaptive=True)
     network = _network(problem, settings.width, waves, line.duration, key)
-    fits = do.train.march(network, loss, optimiser, settings.steps, windows, key=key, **options)
+    fits = do.train.march(network, loss, optimiser, settings.steps, windows, key=key)
     functions = [Begun(start, fit.model) for start, fit in zip(starts, fits, strict=True)]
     return Marched(tuple(functions), line.duration), fits
 
@@ -150,7 +148,7 @@ def _network(
 def _begin(problem: do.pde.KuramotoSivashinsky, waves: int) -> Sines:
     """The initial value."""
     count = 2 * waves + 2
-    places = _CENTRE + 2 * math.pi / count * jnp.arange(count)
+    places = _CENTRE + jnp.linspace(0.0, 2 * math.pi, count, endpoint=False)
     points = jnp.stack([places, jnp.zeros(count)], axis=1)
     series = jnp.fft.rfft(jax.vmap(problem.initial)(points)) / count
     return Sines(-2 * series[1 : waves + 1].imag)

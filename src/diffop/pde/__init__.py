@@ -36,7 +36,6 @@ from .classical.ginzburg_landau import GinzburgLandau
 from .classical.helmholtz import Helmholtz
 from .classical.kdv_cosine import KdVCosine
 from .classical.kuramoto_sivashinsky import KuramotoSivashinsky
-from .classical.reaction_diffusion import AbstractReactionDiffusion
 from .classical.taylor_green import TaylorGreen
 from .classical.wave_1d import Wave1D
 from .conditions.base import AbstractDrawnCondition, Conditions
@@ -123,7 +122,6 @@ __all__ = [
     "AbstractPart",
     "AbstractPeriodic",
     "AbstractProblem",
-    "AbstractReactionDiffusion",
     "AbstractReferenceProblem",
     "AbstractSemilinear",
     "AbstractShape",
