@@ -107,9 +107,7 @@ def marched_waves(
             change = before.amplitudes(jnp.asarray(line.duration))
             starts.append(Sines(starts[-1].amplitudes + change))
         equation = do.equations.Equation(problem.operators(), Changed(problem, starts[-1]))
-        return do.losses.ResidualLoss(
-            equation, settings.batch, probes="exact", points=line.sample
-        )
+        return do.losses.ResidualLoss(equation, settings.batch, probes="exact", points=line.sample)
 
     optimiser = do.methods.GaussNewton(_DAMPING, adaptive=True)
     network = _network(problem, settings.width, waves, line.duration, key)
@@ -136,8 +134,10 @@ def _network(
     last = jax.tree.map(jnp.zeros_like, last)
 
     def rate(number: Float[Array, ""]) -> Float[Array, ""]:
+        def wave(x: Float[Array, " dim"]) -> Float[Array, ""]:
+            return jnp.cos(number * (x[0] - _CENTRE))
+
         crest = jnp.array([_CENTRE, 0.0])
-        wave = lambda x: jnp.cos(number * (x[0] - _CENTRE))
         return do.exact(problem.operators())(wave)(crest)["linear"]
 
     rates = jax.vmap(rate)(jnp.arange(1.0, waves + 1))

@@ -1,4 +1,4 @@
-"""The closed forms of the biharmonic, cube, Fokker-Planck, Schrödinger and Taylor-Green problems."""
+"""The closed forms of problems on the ball, on cubes, of densities, oscillators and vortices."""
 
 import equinox as eqx
 import jax
