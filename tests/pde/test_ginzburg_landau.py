@@ -116,9 +116,9 @@ def test_networks_turn_with_the_plane(getkey):
     np.testing.assert_allclose(turned, np.exp(-0.7j) * straight, atol=1e-13)
 
 
-def test_reaction_alone(getkey):
-    """Without diffusion: the equation of one point by Dormand's and Prince's method. Where the
-    initial value is a point's, diffusion has changed it by H, by the heat kernel's convolution.
+def test_diffusion_and_reaction_alone():
+    """Diffusion first, as the initial value's mean with the heat kernel, and then the equation of
+    each point by Dormand's and Prince's method.
     """
     time, count = 0.6, 400
     line = 2 * (np.arange(count) + 0.5) / count - 1
