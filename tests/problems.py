@@ -1,6 +1,6 @@
 """What tests know of the problems in the registry."""
 
-FIXED = {"g-kdv-1d": 2, "kdv-2d": 3, "kp-2d": 3} | dict.fromkeys(
+FIXED = {"g-kdv-1d": 2} | dict.fromkeys(
     (
         *("kovasznay", "plate", "convection-diffusion", "helmholtz"),
         *("burgers", "allen-cahn-1d", "kdv-cosine", "advection", "wave-1d"),
@@ -8,4 +8,5 @@ FIXED = {"g-kdv-1d": 2, "kdv-2d": 3, "kp-2d": 3} | dict.fromkeys(
     ),
     2,
 )
+FIXED |= dict.fromkeys(("kdv-2d", "kp-2d", "ginzburg-landau", "taylor-green"), 3)
 """The dimension of those that have one."""

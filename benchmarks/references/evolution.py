@@ -16,6 +16,7 @@ Each is written beside its difference from a computation that has fewer modes or
 tolerances.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -99,38 +100,31 @@ def kuramoto_sivashinsky(modes: int, steps: int) -> np.ndarray:
     waves = np.arange(modes + 1)
     kept = waves <= 2 * modes / 3
     linear = (100 / 16**2 * waves**2 - 100 / 16**4 * waves**4) / steps
-    whole, half, *weights = _exponentials(linear)
 
     def slope(series: np.ndarray) -> np.ndarray:
         u = np.fft.irfft(series)
         return -50 / 16 * 1j / steps * waves * kept * np.fft.rfft(u * u)
 
+    step = exponential_step(linear, slope)
     series = np.fft.rfft(np.cos(nodes) * (1 + np.sin(nodes)))
     found = [series]
-    for step in range(1, steps + 1):
-        at_first = slope(series)
-        a = half * series + weights[0] * at_first
-        at_a = slope(a)
-        at_b = slope(half * series + weights[0] * at_a)
-        at_last = slope(half * a + weights[0] * (2 * at_b - at_first))
-        series = (
-            whole * series
-            + weights[1] * at_first
-            + 2 * weights[2] * (at_a + at_b)
-            + weights[3] * at_last
-        )
-        if step % (steps // (KURAMOTO_TIMES - 1)) == 0:
+    for count in range(1, steps + 1):
+        series = step(series)
+        if count % (steps // (KURAMOTO_TIMES - 1)) == 0:
             found.append(series)
     places = np.linspace(0, 2 * np.pi, PLACES, endpoint=False)
     halved = np.stack(found) * np.where(waves > 0, 1, 0.5) / modes
     return (halved @ np.exp(1j * np.outer(waves, places))).real
 
 
-def _exponentials(z: np.ndarray) -> tuple[np.ndarray, ...]:
-    """exp z, exp z/2 and the weights of Cox' and Matthews' method, as means over a circle around z,
-    where they are quotients without cancellation.
+def exponential_step(
+    linear: np.ndarray, slope: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[np.ndarray], np.ndarray]:
+    """A step of Cox' and Matthews' method of order 4, of amplitudes that change by `linear` times
+    themselves and by `slope`, both times the length of a step. Its weights are means over circles
+    around the entries of `linear`, where they are quotients without cancellation.
     """
-    r = z[:, None] + np.exp(1j * np.pi * (np.arange(64) + 0.5) / 64)
+    r = linear[..., None] + np.exp(1j * np.pi * (np.arange(64) + 0.5) / 64)
     cubed = r**3
     quotients = (
         (np.exp(r / 2) - 1) / r,
@@ -138,8 +132,18 @@ def _exponentials(z: np.ndarray) -> tuple[np.ndarray, ...]:
         (2 + r + np.exp(r) * (r - 2)) / cubed,
         (-4 - 3 * r - r**2 + np.exp(r) * (4 - r)) / cubed,
     )
-    means = (each.real.mean(axis=1) for each in quotients)
-    return np.exp(z), np.exp(z / 2), *means
+    halfway, first, middle, last = (each.real.mean(axis=-1) for each in quotients)
+    whole, half = np.exp(linear), np.exp(linear / 2)
+
+    def step(series: np.ndarray) -> np.ndarray:
+        at_first = slope(series)
+        a = half * series + halfway * at_first
+        at_a = slope(a)
+        at_b = slope(half * series + halfway * at_a)
+        at_last = slope(half * a + halfway * (2 * at_b - at_first))
+        return whole * series + first * at_first + 2 * middle * (at_a + at_b) + last * at_last
+
+    return step
 
 
 def gauss_lobatto(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

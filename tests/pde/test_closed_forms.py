@@ -1,5 +1,6 @@
-"""The closed forms of the biharmonic, cube, Fokker-Planck and Schrödinger problems."""
+"""The closed forms of problems on the ball, on cubes, of densities, oscillators and vortices."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -249,3 +250,51 @@ def test_a_bell_in_logarithm():
 def test_what_cannot_be_is_refused(make, message, getkey):
     with pytest.raises(ValueError, match=message):
         make(getkey())
+
+
+def test_vortices_keep_their_shape(getkey):
+    """Velocity and pressure in momentum's equation, by nested differentiation: u_t + u·∇u + ∇p −
+    ν Δu = 0 for the pressure −¼ (cos 2x + cos 2y) e^{−4νt}.
+    """
+    problem = do.pde.TaylorGreen(viscosity=0.3)
+
+    def velocity(x):
+        slopes = jax.grad(problem.solution)(x)
+        return jnp.stack([slopes[1], -slopes[0]])
+
+    def pressure(x):
+        return -(jnp.cos(2 * x[0]) + jnp.cos(2 * x[1])) / 4 * jnp.exp(-1.2 * x[2])
+
+    def momentum(x):
+        slopes, bends = jax.jacfwd(velocity)(x), jax.hessian(velocity)(x)
+        forced = slopes[:, 2] + slopes[:, :2] @ velocity(x) + jax.grad(pressure)(x)[:2]
+        return forced - 0.3 * (bends[:, 0, 0] + bends[:, 1, 1])
+
+    x = problem.sample(getkey(), 10)
+    np.testing.assert_allclose(jax.jit(jax.vmap(momentum))(x), 0, atol=1e-13)
+    np.testing.assert_allclose(
+        velocity(jnp.array([1.0, 0.5, 0.0])),
+        [np.cos(1) * np.sin(0.5), -np.sin(1) * np.cos(0.5)],
+    )
+
+
+def test_networks_of_vortices(getkey):
+    """They begin as the problem does, are 0 where the stream function is, and periodic."""
+    problem = do.pde.TaylorGreen()
+    u = problem.ansatz(eqx.nn.MLP(5, "scalar", 6, 2, jnp.tanh, key=getkey()))
+    x = problem.sample(getkey(), 10)
+    begun = -np.cos(x[:, 0]) * np.cos(x[:, 1])
+    np.testing.assert_allclose(jax.vmap(u)(x.at[:, 2].set(0.0)), begun, atol=1e-15)
+    turns = 2 * np.pi * jnp.array([[[1.0, 0, 0]], [[0, 1, 0]]])
+    for turn in turns:
+        np.testing.assert_allclose(jax.vmap(u)(x + turn), jax.vmap(u)(x), atol=1e-12)
+    centre = jnp.array([np.pi / 2, np.pi / 2, 2.0])
+    for function in (u, problem.solution):
+        np.testing.assert_allclose(function(centre), 0, atol=1e-15)
+    assert np.abs(jax.vmap(u)(x) - begun).min() > 1e-5
+
+
+@pytest.mark.parametrize("viscosity", [0.0, -1.0, float("inf"), float("nan")])
+def test_vortices_without_friction_are_refused(viscosity):
+    with pytest.raises(ValueError, match="taylor-green expects a finite positive viscosity, got"):
+        do.pde.TaylorGreen(viscosity)

@@ -11,6 +11,7 @@ from benchmarks.subjects import attention, by_hand, products
 from benchmarks.subjects.methods import laplacian_by, laplacian_by_hand, stde
 from benchmarks.subjects.networks import Network, mlp
 from benchmarks.subjects.steps import GPINN_WEIGHT, POINTS, jvp_hvp
+from benchmarks.subjects.waves import marched_waves
 
 from .. import nested
 from ..oracle import to64
@@ -98,3 +99,17 @@ def test_the_papers_gradient_enhanced_loss(monkeypatch):
     expected = jnp.mean(jax.jit(jax.vmap(nested.enhanced(residual, GPINN_WEIGHT)))(points))
     found = eqx.filter_jit(jvp_hvp)(u, key, problem)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_waves_follow_a_chaotic_equation():
+    """In two windows, before waves are many, to the digits of the reference that count."""
+    problem = do.pde.KuramotoSivashinsky(duration=0.02)
+    settings = do.train.Settings(problem.name, width=8, batch=500, steps=12)
+    u, fits = marched_waves(problem, settings, windows=2, waves=24, key=jax.random.key(0))
+    points, values, *_ = problem.reference()
+    found = jax.jit(jax.vmap(u))(points)
+    np.testing.assert_allclose(found, values, atol=3e-5)
+    assert len(fits) == 2
+    later = np.asarray(points[:, 1]) > 0.015
+    begun = jax.vmap(problem.initial)(points)
+    assert np.abs(values - begun)[later].max() > 0.1

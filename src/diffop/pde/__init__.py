@@ -32,9 +32,11 @@ from .classical.burgers import Burgers
 from .classical.cavity import Cavity
 from .classical.computed import AbstractComputed
 from .classical.evolution import AbstractEvolution, AbstractPeriodic
+from .classical.ginzburg_landau import GinzburgLandau
 from .classical.helmholtz import Helmholtz
 from .classical.kdv_cosine import KdVCosine
 from .classical.kuramoto_sivashinsky import KuramotoSivashinsky
+from .classical.taylor_green import TaylorGreen
 from .classical.wave_1d import Wave1D
 from .conditions.base import AbstractDrawnCondition, Conditions
 from .conditions.integrals import Normalised, OrthogonalTo
@@ -144,6 +146,7 @@ __all__ = [
     "Dirichlet",
     "Face",
     "Faces",
+    "GinzburgLandau",
     "HJBLQG",
     "HJBLin",
     "HeatOnCube",
@@ -180,6 +183,7 @@ __all__ = [
     "SpaceTime",
     "Sphere",
     "StationaryFokkerPlanck",
+    "TaylorGreen",
     "Surface",
     "Tau",
     "Wave",

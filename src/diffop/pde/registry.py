@@ -13,9 +13,11 @@ from .classical.advection import Advection
 from .classical.allen_cahn_1d import AllenCahn1D
 from .classical.burgers import Burgers
 from .classical.cavity import Cavity
+from .classical.ginzburg_landau import GinzburgLandau
 from .classical.helmholtz import Helmholtz
 from .classical.kdv_cosine import KdVCosine
 from .classical.kuramoto_sivashinsky import KuramotoSivashinsky
+from .classical.taylor_green import TaylorGreen
 from .classical.wave_1d import Wave1D
 from .convection_diffusion import ConvectionDiffusion
 from .cube.elliptic import OnCube
@@ -131,7 +133,7 @@ _MAKERS: dict[Any, _Make] = (
         for problem in (
             *(KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion),
             *(Burgers, AllenCahn1D, KdVCosine, KuramotoSivashinsky),
-            *(Advection, Wave1D, Helmholtz),
+            *(Advection, Wave1D, Helmholtz, GinzburgLandau, TaylorGreen),
             *(Cavity(), Cavity(1000)),
         )
     }

@@ -3,6 +3,7 @@
 evolution.py    base classes of equations in one coordinate and time, among them periodic ones
 computed.py     periodic equations without a closed-form solution, with computed values in data/
 
+
 One equation each: kdv_cosine.py, allen_cahn_1d.py, kuramoto_sivashinsky.py, burgers.py,
-advection.py, wave_1d.py, helmholtz.py and cavity.py.
+advection.py, wave_1d.py, helmholtz.py, cavity.py, ginzburg_landau.py and taylor_green.py.
 """

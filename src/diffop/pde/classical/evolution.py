@@ -47,10 +47,13 @@ class AbstractPeriodic(AbstractEvolution):
     inputs: ClassVar[int] = 3
 
     def ansatz(self, net: Callable) -> Callable:
-        return InitialCondition(self.periodic(net), self.initial)
+        return InitialCondition(periodic(net, self.domain), self.initial)
 
-    def periodic(self, net: Callable) -> PeriodicInput:
-        """$net(t', sin 2πx/L, cos 2πx/L)$."""
-        ((lower, start), (upper, end)) = self.domain.first, self.domain.last
-        scaled = BoxInput(net, (start, -1.0, -1.0), (end, 1.0, 1.0))
-        return PeriodicInput(scaled, {0: upper - lower})
+
+def periodic(net: Callable, domain: SpaceTime) -> PeriodicInput:
+    """$net(t', sin 2πx_i/L_i, cos 2πx_i/L_i)$, with first all sines and then all cosines."""
+    (*lower, start), (*upper, end) = domain.first, domain.last
+    ones = (1.0,) * (2 * len(lower))
+    scaled = BoxInput(net, (start, *(-one for one in ones)), (end, *ones))
+    lengths = (above - below for below, above in zip(lower, upper, strict=True))
+    return PeriodicInput(scaled, dict(enumerate(lengths)))
