@@ -98,9 +98,16 @@ def flatten(ops: PyTree) -> tuple[list[Any], Any]:
         if not is_operator(leaf):
             raise TypeError(
                 "expected an operator, such as do.Laplacian(), or a pytree of operators; got "
-                f"{described(leaf)}. A function u comes after them: do.exact(ops)(u)(x)."
+                f"{described(leaf)}. {_remedy(leaf)}"
             )
     return leaves, structure
+
+
+def _remedy(given: Any) -> str:
+    """What to do with what is not an operator."""
+    if isinstance(given, type):
+        return f"This is a class; make an operator of it: {given.__name__}(…)."
+    return "A function u comes after them: do.exact(ops)(u)(x)."
 
 
 @final
