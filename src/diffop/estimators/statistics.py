@@ -41,7 +41,7 @@ class Stats(NamedTuple):
     jets: int
 
 
-Source: TypeAlias = tuple[int, Design]
+DesignOf: TypeAlias = tuple[int, Design]
 """The number of a draw within an evaluation, and how it was made. Draws of one source are the same
 draws; draws of different sources are independent.
 
@@ -63,7 +63,7 @@ class Draws(NamedTuple):
     """
 
     exact: list[PyTree]
-    sampled: dict[Source, list[PyTree | None]]
+    sampled: dict[DesignOf, list[PyTree | None]]
     jets: int
 
     def mean(self, operator: int) -> PyTree:
@@ -107,7 +107,7 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
     ]
     different = {draw.identity: draw for _, _, draw in flat}
     numbers = {identity: number for number, identity in enumerate(different)}
-    sampled: dict[Source, list[PyTree | None]] = {}
+    sampled: dict[DesignOf, list[PyTree | None]] = {}
     terms = [
         gradient_of_gradient(term, point) for parts in own for part in parts for term in part.terms
     ]
@@ -139,10 +139,10 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
 
 
 def _told_apart(
-    sampled: dict[Source, list[PyTree | None]], made: Sequence[Draw]
-) -> dict[Source, list[PyTree | None]]:
+    sampled: dict[DesignOf, list[PyTree | None]], made: Sequence[Draw]
+) -> dict[DesignOf, list[PyTree | None]]:
     """The same contributions, with those of equal draws added up in the first of them."""
-    result: dict[Source, list[PyTree | None]] = {}
+    result: dict[DesignOf, list[PyTree | None]] = {}
     for source, contributions in sampled.items():
         left = contributions  # what none of the earlier draws takes
         for (number, design), known in result.items():

@@ -15,7 +15,7 @@ from ..equations.points import arguments, chosen
 from ..estimators.draws import AbstractProbe
 from ..terms.arguments import checked_integer
 from .causal import Causal
-from .drawn import Where, domain
+from .drawn import PointsFrom, domain
 from .probes import Probes, exact_name
 from .squares import SQUARES, RandomResidual
 
@@ -108,7 +108,9 @@ def check_draws(n: int | None, probes: Probes) -> None:
         )
 
 
-def check_points(equation: AbstractEquation, where: Where, batch: int | None, pool: int) -> None:
+def check_points(
+    equation: AbstractEquation, where: PointsFrom, batch: int | None, pool: int
+) -> None:
     """Checks that it is given where the points are, and how many.
 
     **Raises:** `ValueError` if it is missing, or given twice.

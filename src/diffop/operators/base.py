@@ -14,7 +14,7 @@ from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from ..probes.base import Draw
 from ..scalars import is_number, plain
-from ..schemes.names import Kind
+from ..schemes.names import PlanKind
 from ..terms.arguments import Function, is_function, is_operator
 from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
 from ..terms.equality import same
@@ -61,7 +61,7 @@ class Operator(Complete):
     def exact(self) -> Callable[..., Function]:
         """The operator without sampling: a map from functions to functions, like `jax.grad`."""
 
-    def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
+    def jets(self, *args: Any, plan: PlanKind = "auto") -> Plan | ResolvedPlan:
         """The plan: which jets compute the operator.
 
         **Arguments:**

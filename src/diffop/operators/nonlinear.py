@@ -15,7 +15,7 @@ from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from ..probes import AbstractProbe
 from ..scalars import plain
-from ..schemes.names import Kind
+from ..schemes.names import PlanKind
 from ..terms.arguments import is_function
 from ..terms.coefficients import as_coefficient, multiply
 from ..terms.evaluate import summed
@@ -127,7 +127,7 @@ class NonlinearOperator(Complete):
         """
         return estimate(self, key, n, probes)
 
-    def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
+    def jets(self, *args: Any, plan: PlanKind = "auto") -> Plan | ResolvedPlan:
         """The jets that compute it, as `Operator.jets` shows them."""
         return self.exact.jets(*args, plan=plan)
 

@@ -24,13 +24,13 @@ from .iteration import State
 from .loggers import require_train_extra
 from .memory import memory_bytes
 from .model import build_loss, build_optimiser, build_problem, untrained
-from .settings import Problem, Settings, as_settings, recommended
+from .settings import GivenProblem, Settings, as_settings, recommended
 
 _CHECKPOINTS = 4  # the last two, the best, and the one that is being written
 
 
 def check(
-    settings: Settings | Problem,
+    settings: Settings | GivenProblem,
     directory: str | os.PathLike,
     overwrite: bool = False,
     *,

@@ -33,14 +33,14 @@ from .model import Keys, build, build_loss, build_optimiser, build_problem
 from .pictures import Curve, save_curves, save_picture
 from .progress import Progress
 from .report import Report, summarise
-from .settings import Problem, Settings, as_settings
+from .settings import GivenProblem, Settings, as_settings
 
 _COORDINATES_PER_DISPATCH = 10**7
 _RESOLUTION = 201
 
 
 def solve(
-    settings: Settings | Problem,
+    settings: Settings | GivenProblem,
     directory: str | os.PathLike,
     overwrite: bool = False,
     *,
