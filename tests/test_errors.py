@@ -128,6 +128,42 @@ CASES = {
         lambda: do.Laplacian() * (lambda x: x[0]),
         r"c \* A.*A @ \(c \* Identity\(\)\)",
     ),
+    "array_added": (
+        lambda: do.Laplacian() + X,
+        r"operators are added to operators, .* got c alone",
+    ),
+    "array_subtracted": (
+        lambda: X - do.Laplacian(),
+        "operators are added to operators, .* got c al",
+    ),
+    "quotient_of_operators": (
+        lambda: do.Laplacian() / do.Identity(),
+        r"an operator is divided by numbers; got I\. .* FunctionOf\(jnp\.divide, A, B\)",
+    ),
+    "quotient_of_values": (
+        lambda: do.Value() / do.Laplacian(),
+        r"an operator is divided by numbers; got Δ\. .* FunctionOf\(jnp\.divide, A, B\)",
+    ),
+    "divided_by_a_function": (
+        lambda: do.Laplacian() / u,
+        r"got c\. .*\(lambda x: 1 / c\(x\)\) \* A",
+    ),
+    "fractional_power": (
+        lambda: do.Laplacian() ** 0.5,
+        r"an integer exponent; got 0\.5\. .* FunctionOf\(lambda a: a\*\*0\.5, A\)",
+    ),
+    "fractional_power_of_a_value": (
+        lambda: do.Value() ** 1.5,
+        r"an integer exponent; got 1\.5\. Oth",
+    ),
+    "applied_by_a_product": (
+        lambda: (do.Laplacian() @ (lambda x: x[0] ** 2)).exact(u)(X),
+        r"a function of values, here of shape \(\); got φ, which fails .* A\.exact\(u\)\(x\)\.",
+    ),
+    "a_class_of_operators": (
+        lambda: do.exact(do.Laplacian),
+        r"This is a class; make an operator of it: Laplacian\(…\)\.",
+    ),
     # multi-indices
     "negative_order": (lambda: do.Mixed({0: -1}), "negative|-1"),
     "negative_order_in_full_index": (lambda: do.Mixed((1, -2)), "negative|-2"),
@@ -142,6 +178,7 @@ CASES = {
         r"the list \[1, 2\], which may be either. For orders write Mixed\(tuple\(\[1, 2\]\)\), for "
         r"coordinates Mixed\(\{1: 1, 2: 1\}\)\.",
     ),
+    "list_of_lists": (lambda: do.Mixed([[0, 1]]), r"the list \[\[0, 1\]\], which may be either"),
     "long_full_index": (lambda: at(do.Mixed((1, 0, 0, 1))), "3"),
     "short_full_index": (
         lambda: at(do.Mixed((2, 1))),
@@ -264,7 +301,6 @@ CASES = {
     "callable_added": (lambda: do.Laplacian() + (lambda x: x), "unsupported operand|\\*"),
     "composed_with_number": (lambda: do.Laplacian() @ 2, "unsupported operand|\\*"),
     "negative_power": (lambda: do.Laplacian() ** -1, "-1"),
-    "fractional_power": (lambda: do.Laplacian() ** 0.5, "unsupported operand"),
     "number_divided_by_operator": (lambda: 1 / do.Laplacian(), "unsupported operand"),
     "divergence_of_a_scalar": (lambda: at(do.Divergence()), "3 coordinates.*got 1"),
     "divergence_of_another_length": (

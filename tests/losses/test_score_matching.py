@@ -78,3 +78,9 @@ def test_errors(as_users_see_it):
         do.losses.score_matching(log_density, x, key)
     with pytest.raises(ValueError, match="a scalar, or a score of shape .3,. like the points; got"):
         do.losses.score_matching(lambda x: x[:2], x)
+    with pytest.raises(ValueError, match=r"points of shape \(n, d\), in this order; got <function"):
+        do.losses.score_matching(x, log_density)  # pyright: ignore
+    with pytest.raises(
+        ValueError, match=r"got an array of type .* and shape \(3,\) in the place of"
+    ):
+        do.losses.score_matching(log_density, x[0])

@@ -255,12 +255,17 @@ CASES = {
     "twice": (
         lambda: do.losses.ResidualLoss(POISSON, 5, probes="exact", points=np.ones((4, 2))),
         ValueError,
-        r"no batch or pool beside them, got shape \(4, 2\), batch=5 and pool=1; let a function",
+        r"and no batch or pool beside them, got batch=5 and pool=1; let a function",
     ),
     "one_point": (
         lambda: do.losses.ResidualLoss(POISSON, probes="exact", points=np.ones(2)),
         ValueError,
-        r"points of shape \(count, d\), .*, got shape \(2,\)",
+        r"points of shape \(count, d\), .*, got shape \(2,\); one point is x\[None\]; many",
+    ),
+    "zero_draws": (
+        lambda: do.losses.ResidualLoss(POISSON, 5, n=0, points=box),
+        ValueError,
+        "n, the number of draws of jets, must be at least 1; got 0",
     ),
     "no_draws": (
         lambda: do.losses.ResidualLoss(POISSON, 5, points=box),

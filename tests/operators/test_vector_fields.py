@@ -1,6 +1,7 @@
 """Hessian, curl and entries of vector-valued functions, beside nested autodiff in float64."""
 
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -198,6 +199,110 @@ def test_advection_from_a_jacobian():
     np.testing.assert_allclose(got["J"] @ got["u"], right, rtol=1e-12)
 
 
+MANY = np.array([0.3, -0.7, 1.1, 0.2, -0.4, 0.9])
+
+
+def of_many(x):
+    """ℝ⁶ → a dict of a scalar and of two values."""
+    x = jnp.asarray(x)
+    return {"a": jnp.prod(jnp.sin(x)), "b": jnp.tanh(x[:2] * x[4:]) * jnp.exp(x[2])}
+
+
+@pytest.mark.parametrize("dims", [None, (5, 1, 0, 2, 3)], ids=["all", "some"])
+def test_a_hessian_in_more_than_a_few_coordinates(dims):
+    chosen = np.arange(6) if dims is None else np.array(dims)
+    operator = do.Hessian(dims=dims)
+    ops = {"all": operator, "scaled": (lambda x: x[0]) * operator, "grad": do.Gradient()}
+    got = jax.jit(do.exact(ops)(of_many))(jnp.asarray(MANY))
+    for name, whole in jax.jit(jax.hessian(of_many))(jnp.asarray(MANY)).items():
+        right = whole[..., chosen, :][..., chosen]
+        np.testing.assert_allclose(got["all"][name], right, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(got["scaled"][name], MANY[0] * right, rtol=1e-12, atol=1e-14)
+
+
+def test_a_hessian_of_a_pytree_and_of_a_loop():
+    """Of an argument with structure, numbered as it is ravelled, and without reverse mode."""
+    point = {"a": jnp.asarray(MANY[:4].reshape(2, 2)), "b": jnp.asarray(MANY[4:])}
+    u = lambda z: jnp.sum(z["a"] ** 3) * jnp.prod(jnp.cos(z["b"])) + z["a"][0, 1] * z["b"][1]
+    flat, unravel = jax.flatten_util.ravel_pytree(point)
+    right = jax.hessian(lambda flat: u(unravel(flat)))(flat)
+    np.testing.assert_allclose(do.Hessian().exact(u)(point), right, rtol=1e-12, atol=1e-14)
+
+    def loop(x):
+        step = lambda c: c * 0.5 * jnp.cos(c) * c[0]
+        return jnp.sum(jax.lax.while_loop(lambda c: jnp.sum(c**2) > 0.01, step, x))
+
+    right = jax.jacfwd(jax.jacfwd(loop))(jnp.asarray(MANY))
+    got = do.Hessian().exact(loop)(jnp.asarray(MANY))
+    np.testing.assert_allclose(got, right, rtol=1e-12, atol=1e-14)
+
+
+def test_the_program_of_a_hessian_does_not_grow(getkey):
+    """Its jets would have an equation for each of d(d + 1)/2 entries."""
+    key = getkey()
+    ways = {
+        "exact": do.Hessian().exact,
+        "statistics": do.estimate({"h": do.Hessian(), "lap": do.Laplacian()}, key, 2).stats,
+    }
+
+    def length(way, d):
+        u = lambda x: jnp.sum(jnp.tanh(jnp.outer(jnp.arange(3.0), x) @ x))
+        return len(jax.make_jaxpr(way(u))(jnp.ones(d)).eqns)
+
+    for way in ways.values():
+        assert length(way, 30) <= length(way, 10)
+
+
+def tensor(x):
+    """ℝ³ → ℝ²ˣ³, a row for each of two vector fields."""
+    return jnp.stack([field(x), jnp.cos(field(x)) * x[0]])
+
+
+def test_divergences_of_tensors():
+    """The last axis is contracted; `Divergence() @ Gradient()` is Δ of each value."""
+    (x,) = X[:1]
+    jacobian = JACOBIAN(tensor)(x)
+    got = jax.jit(do.exact([do.Divergence(), do.Divergence(dims=(2, 0))])(tensor))(x)
+    np.testing.assert_allclose(got[0], jnp.einsum("ijj->i", jacobian), rtol=1e-12)
+    np.testing.assert_allclose(got[1], jacobian[:, 0, 0] + jacobian[:, 2, 2], rtol=1e-12)
+    pair = lambda x: tensor(x)[:, jnp.array([0, 2])]
+    np.testing.assert_allclose(do.Divergence(dims=(0, 2)).exact(pair)(x), got[1], rtol=1e-12)
+    cube = lambda x: jnp.stack([tensor(x), tensor(x) ** 2])
+    right = jnp.einsum("aijj->ai", JACOBIAN(cube)(x))
+    np.testing.assert_allclose(do.Divergence().exact(cube)(x), right, rtol=1e-12)
+    weighted = do.Divergence() @ ((lambda x: jnp.exp(x[1])) * do.Gradient())
+    by_nesting = JACOBIAN(lambda x: jnp.exp(x[1]) * JACOBIAN(field)(x))(x)
+    right = jnp.einsum("ijj->i", by_nesting)
+    np.testing.assert_allclose(weighted.exact(field)(x), right, rtol=1e-12)
+
+
+@pytest.mark.parametrize("probes", ["sparse", "rademacher"])
+def test_estimates_of_divergences_of_tensors(probes):
+    """All draws of one term, or of one vector of signs, have the divergence as their mean."""
+    (x,) = X[:1]
+    right = jnp.einsum("ijj->i", JACOBIAN(tensor)(x))
+    keys = jax.random.split(jax.random.key(0), 100)
+    draw = lambda key: do.Divergence().estimate(key, 1, probes)(tensor)(x)
+    different = np.unique(np.round(jax.jit(jax.vmap(draw))(keys), 9), axis=0)
+    assert len(different) == (3 if probes == "sparse" else 4)  # v and −v are one draw
+    np.testing.assert_allclose(different.mean(axis=0), right, rtol=1e-8)
+
+
+def test_the_divergence_of_a_stress():
+    """∇·(−p 1 + μ(|D|)(∇u + ∇uᵀ)), whose viscosity depends on the rate of strain."""
+
+    def stress(gradient, pressure):
+        rate = gradient + gradient.T
+        return (1 + jnp.sum(rate**2)) ** -0.25 * rate - pressure * jnp.eye(2)
+
+    velocity, pressure = C((0, 1)), C(2)
+    operator = do.Divergence() @ do.FunctionOf(stress, do.Gradient() @ velocity, pressure)
+    x = X[0, :2]
+    by_hand = lambda x: stress(JACOBIAN(lambda x: plane(x)[:2])(x), plane(x)[2])
+    right = jnp.einsum("ijj->i", JACOBIAN(by_hand)(x))
+    np.testing.assert_allclose(operator.exact(plane)(x), right, rtol=1e-11)
+
+
 def test_components_by_name():
     (x,) = X[:1]
     ops = {"p": do.Laplacian() @ C("p"), "v": D(0) @ C(1) @ C("v"), "both": C(("v", "p"))}
@@ -312,6 +417,11 @@ def test_text(operator, text):
         (
             lambda: do.Divergence().exact(plane)(X[0, :2]),
             r"got 3 value\(s\)\. Of some of them: Divergence\(…\) @ Component\(\(0, 1\)\)",
+        ),
+        (
+            lambda: do.Divergence().exact(jnp.sum)(X[0]),
+            r"the 3 coordinates of argument 0, or a tensor whose last axis has as many; got 1 "
+            r"value\(s\)\.(?! Of some)",
         ),
         (lambda: do.Hessian() + do.Laplacian(), "cannot be added: their outputs have different"),
         (

@@ -92,6 +92,7 @@ USED = {
     "zero weight": (do.Laplacian(), probes.Importance([1, 0, 1, 1]), "positive.*0 at number 1"),
     "zero entry": (MATRIX, probes.Importance(np.eye(D)), "positive .*got 0 at number 1"),
     "split": (do.Laplacian(), probes.Split([7]), "names term 7, but there are only 4"),
+    "all of a split": (do.Laplacian(), probes.Split([0, 1, 7]), "names term 7, but there are only"),
     "shift": (MATRIX, probes.Shifted(0.5), "more than minus the least eigenvalue.*got 0.5"),
     "shift of a function": (
         do.SecondOrder(lambda x: jnp.asarray(SYMMETRIC)),

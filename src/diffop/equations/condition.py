@@ -36,7 +36,7 @@ def as_weight(weight: Any) -> Any:
 
 
 @runtime_checkable  # for type checks; `has_method` decides which conditions have residuals
-class HasResiduals(Protocol):
+class TellsResiduals(Protocol):
     """A condition that gives the numbers whose squares add up to its misfit."""
 
     def residuals(self, u: Callable) -> PyTree: ...

@@ -20,7 +20,7 @@ from .points import as_function, check_arguments
 from .sampled import AtPoints
 from .unknowns import Divided, check_reached, fields
 
-Conditions: TypeAlias = Sequence[AnyCondition] | Callable[[Any, int], Sequence[AnyCondition]]
+GivenConditions: TypeAlias = Sequence[AnyCondition] | Callable[[Any, int], Sequence[AnyCondition]]
 
 
 class AbstractEquation(Complete):
@@ -171,7 +171,7 @@ class Equation(AbstractEquation):
         operators: PyTree,
         residual: Callable[..., PyTree],
         *,
-        conditions: Conditions = (),
+        conditions: GivenConditions = (),
         trainable: PyTree = False,
     ):
         flatten(operators)  # refuses what is not an operator
@@ -197,7 +197,7 @@ class Equation(AbstractEquation):
         operator: Operator | NonlinearOperator,
         source: Callable[..., PyTree] | int | float | Shaped[Array, "..."],
         *,
-        conditions: Conditions = (),
+        conditions: GivenConditions = (),
         trainable: PyTree = False,
     ) -> "Equation":
         """The equation L u = f.
@@ -236,7 +236,7 @@ def _by_part(trainable: PyTree) -> tuple[PyTree, PyTree, PyTree]:
     return operators, residual, conditions[0] if conditions else False
 
 
-def _without_data(conditions: Conditions, asked: PyTree) -> PyTree:
+def _without_data(conditions: GivenConditions, asked: PyTree) -> PyTree:
     """What `trainable` asks for conditions does not include measurements, that is, their points and
     values.
     """

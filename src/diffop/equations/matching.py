@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Shaped
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
 from .condition import Condition
-from .points import Point, Points, at_each, check_arguments, chosen
+from .points import OnePoint, Points, at_each, check_arguments, chosen
 
 
 @final
@@ -34,7 +34,7 @@ class Matching(NamedTuple):
 
     operator: Operator | NonlinearOperator
     points: Points
-    step: Point
+    step: OnePoint
     weight: int | float = 1.0
 
     def misfit(self, u: Callable) -> Float[Array, ""]:

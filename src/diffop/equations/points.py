@@ -16,14 +16,14 @@ from ..scalars import is_number, plain
 from ..terms.arguments import is_function
 from ..terms.one_point import one_point_only
 
-Point: TypeAlias = PyTree[Float[Array, "..."]]
+OnePoint: TypeAlias = PyTree[Float[Array, "..."]]
 """One argument of u, or a tuple of them."""
 
 Points: TypeAlias = PyTree[Float[Array, "count ..."]]
 """Many points, along the first axes."""
 
 
-def arguments(point: Point) -> tuple[PyTree, ...]:
+def arguments(point: OnePoint) -> tuple[PyTree, ...]:
     """The arguments of u at a point, or at many points."""
     return point if type(point) is tuple else (point,)
 

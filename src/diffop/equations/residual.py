@@ -11,13 +11,13 @@ from jaxtyping import PyTree
 from ..terms.one_point import one_point_only
 from ..terms.shapes import Shape, check_shape
 from .equation import AbstractEquation
-from .points import Point, arguments, check_arguments
+from .points import OnePoint, arguments, check_arguments
 
 _SOURCE = "the source of the problem (a system's is like its residual)"
 _LEAF = jax.tree.structure(0)
 
 
-def residual_of(equation: AbstractEquation, u: Callable) -> Callable[[PyTree, Point], PyTree]:
+def residual_of(equation: AbstractEquation, u: Callable) -> Callable[[PyTree, OnePoint], PyTree]:
     """The residual of an equation, for values of u and a point.
 
     The source, if there is one, gives the shape of u. A single number in an array would be taken
@@ -29,7 +29,7 @@ def residual_of(equation: AbstractEquation, u: Callable) -> Callable[[PyTree, Po
     exist, or returns no numbers.
     """
 
-    def residual(values: PyTree, point: Point) -> PyTree:
+    def residual(values: PyTree, point: OnePoint) -> PyTree:
         args = arguments(point)
         check_arguments("the residual", equation.residual, point, ("values",))
         check_arguments("the source", equation.source, point)
@@ -73,7 +73,7 @@ def _evaluated(equation: AbstractEquation, values: PyTree, args: tuple[PyTree, .
     return value
 
 
-def _shape_of(function: Callable[..., PyTree], point: Point) -> Shape | None:
+def _shape_of(function: Callable[..., PyTree], point: OnePoint) -> Shape | None:
     """The shape of a function's value; None for a pytree."""
     # a new function: methods of modules are compared by their arrays, which may be traced
     with one_point_only():

@@ -41,7 +41,7 @@ MANY = 1000
 ROUNDING = 1e-3
 """The fraction of a draw, or of a budget, that is ignored."""
 
-Kind: TypeAlias = AbstractProbe | str | None
+ProbeKind: TypeAlias = AbstractProbe | str | None
 """Probes, the name of a method of deflation, or None for no draws at all."""
 
 
@@ -72,7 +72,7 @@ class Choice:
     """
 
     def __init__(
-        self, ops: PyTree, kind: Kind, chosen: Way, ways: Sequence[Way], reason: str
+        self, ops: PyTree, kind: ProbeKind, chosen: Way, ways: Sequence[Way], reason: str
     ) -> None:
         self._ops, self._kind = ops, kind
         self.chosen, self.ways, self.reason = chosen, tuple(ways), reason
@@ -169,11 +169,11 @@ def _name(probes: Any) -> str:
     return probes if isinstance(probes, str) and probes in LEAST else as_probe(probes).name
 
 
-def _kind(probes: Any) -> Kind:
+def _kind(probes: Any) -> ProbeKind:
     return probes if isinstance(probes, str) and probes in LEAST else as_probe(probes)
 
 
-def _made(ops: PyTree, kind: Kind, n: int, key: Key) -> Callable[..., Callable[..., PyTree]]:
+def _made(ops: PyTree, kind: ProbeKind, n: int, key: Key) -> Callable[..., Callable[..., PyTree]]:
     """The operators in one way."""
     if not isinstance(kind, str):
         return Joint(ops, None if kind is None else make_draw(key, n, kind))
@@ -213,10 +213,10 @@ class _Pilot:
         operators, _ = flatten(ops)
         self._parts = [operator.parts for operator in operators]
 
-    def unbiased(self) -> dict[str, Kind]:
+    def unbiased(self) -> dict[str, ProbeKind]:
         """The ways that are unbiased for all the operators, and defined for the function."""
         parts = [part for each in self._parts for part in each]
-        kinds: dict[str, Kind] = {
+        kinds: dict[str, ProbeKind] = {
             name: probe
             for name, probe in NAMED.items()
             if name != "auto" and supports(parts, probe)
@@ -231,7 +231,7 @@ class _Pilot:
         kinds = [jnp.result_type(leaf) for leaf in jax.tree.leaves((values, self.points))]
         return all(jnp.issubdtype(kind, jnp.floating) for kind in kinds)
 
-    def cost(self, kind: Kind, n: int) -> float:
+    def cost(self, kind: ProbeKind, n: int) -> float:
         """Floating-point operations at one of many points, as the compiler counts them."""
 
         def shape(leaf: Any) -> jax.ShapeDtypeStruct:
@@ -244,7 +244,7 @@ class _Pilot:
         found: Any = lowered.cost_analysis()
         return float(found.get("flops", 0.0)) / MANY  # none at all for a constant u
 
-    def error(self, name: str, kind: Kind, n: int) -> float:
+    def error(self, name: str, kind: ProbeKind, n: int) -> float:
         """The root of the mean variance over the points, summed over outputs."""
         told = not isinstance(kind, str) and kind is not None and not without_error(kind, n)
 
@@ -271,7 +271,7 @@ class _Pilot:
         return math.sqrt(found)
 
 
-def _chosen(pilot: _Pilot, kinds: dict[str, Kind], n: int) -> Choice:
+def _chosen(pilot: _Pilot, kinds: dict[str, ProbeKind], n: int) -> Choice:
     """The decision, from measured variances and costs."""
     kinds = {"sparse": NAMED["sparse"]} | kinds
     cost = cache(lambda name, draws: pilot.cost(kinds[name], draws))

@@ -9,7 +9,7 @@ import equinox as eqx
 from jaxtyping import PyTree
 
 from ..jets.point import Point
-from ..schemes.names import Kind
+from ..schemes.names import PlanKind
 from ..terms.arguments import Function
 from ..terms.one_point import applied
 from .statistics import Stats
@@ -29,7 +29,7 @@ class AbstractEstimator(eqx.Module):
         """The estimate at a point with its standard error."""
 
     def __call__(
-        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
+        self, u: Function, *point: Any, chunk: int | None = None, plan: PlanKind = "auto"
     ) -> Function:
         """The estimate of a function u, as a function of its arguments: `E(u)(*args)`.
 
@@ -41,7 +41,7 @@ class AbstractEstimator(eqx.Module):
         return applied(u, point, partial(self._value, u), chunk, plan)
 
     def stats(
-        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
+        self, u: Function, *point: Any, chunk: int | None = None, plan: PlanKind = "auto"
     ) -> Callable[..., Stats]:
         """The estimate with its standard error: `E.stats(u)(*args)` is a
         [`diffop.estimators.Stats`][], `(value, standard_error, jets)`; `chunk` and `plan` as for

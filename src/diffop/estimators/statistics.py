@@ -23,7 +23,7 @@ from ..terms.evaluate import (
 )
 from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.products import is_drawn, is_sampled
-from ..terms.rewriting import product_rule
+from ..terms.rewriting import gradient_of_gradient, product_rule
 from ..terms.term import Part, Segment
 
 
@@ -41,7 +41,7 @@ class Stats(NamedTuple):
     jets: int
 
 
-Source: TypeAlias = tuple[int, Design]
+DesignOf: TypeAlias = tuple[int, Design]
 """The number of a draw within an evaluation, and how it was made. Draws of one source are the same
 draws; draws of different sources are independent.
 
@@ -63,7 +63,7 @@ class Draws(NamedTuple):
     """
 
     exact: list[PyTree]
-    sampled: dict[Source, list[PyTree | None]]
+    sampled: dict[DesignOf, list[PyTree | None]]
     jets: int
 
     def mean(self, operator: int) -> PyTree:
@@ -99,7 +99,7 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
         value if parts else None for value, parts in zip(apply_all(own, u, point), own, strict=True)
     ]
     flat = [
-        (position, term, part.draw)
+        (position, gradient_of_gradient(term, point), part.draw)
         for position, parts in enumerate(operators)
         for part in parts
         if part.draw is not None
@@ -107,10 +107,11 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
     ]
     different = {draw.identity: draw for _, _, draw in flat}
     numbers = {identity: number for number, identity in enumerate(different)}
-    sampled: dict[Source, list[PyTree | None]] = {}
-    exact_jets = segment_jets(
-        [(term.head, None) for parts in own for part in parts for term in part.terms], point
-    )
+    sampled: dict[DesignOf, list[PyTree | None]] = {}
+    terms = [
+        gradient_of_gradient(term, point) for parts in own for part in parts for term in part.terms
+    ]
+    exact_jets = segment_jets([(term.head, None) for term in terms], point)
     pushed = number_pushed([each for wanted in exact_jets for each in wanted or ()])
     for members, function in by_inner_function(flat, u, point):
         requests: list[tuple[Segment, Draw | None]] = [
@@ -138,10 +139,10 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
 
 
 def _told_apart(
-    sampled: dict[Source, list[PyTree | None]], made: Sequence[Draw]
-) -> dict[Source, list[PyTree | None]]:
+    sampled: dict[DesignOf, list[PyTree | None]], made: Sequence[Draw]
+) -> dict[DesignOf, list[PyTree | None]]:
     """The same contributions, with those of equal draws added up in the first of them."""
-    result: dict[Source, list[PyTree | None]] = {}
+    result: dict[DesignOf, list[PyTree | None]] = {}
     for source, contributions in sampled.items():
         left = contributions  # what none of the earlier draws takes
         for (number, design), known in result.items():

@@ -15,7 +15,7 @@ from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from ..probes import AbstractProbe
 from ..probes.base import Draw
-from ..schemes.names import Kind
+from ..schemes.names import PlanKind
 from ..streams import stream
 from ..terms.arguments import Function, described, is_operator
 from ..terms.evaluate import added, apply_all, floating
@@ -98,9 +98,16 @@ def flatten(ops: PyTree) -> tuple[list[Any], Any]:
         if not is_operator(leaf):
             raise TypeError(
                 "expected an operator, such as do.Laplacian(), or a pytree of operators; got "
-                f"{described(leaf)}. A function u comes after them: do.exact(ops)(u)(x)."
+                f"{described(leaf)}. {_remedy(leaf)}"
             )
     return leaves, structure
+
+
+def _remedy(given: Any) -> str:
+    """What to do with what is not an operator."""
+    if isinstance(given, type):
+        return f"This is a class; make an operator of it: {given.__name__}(…)."
+    return "A function u comes after them: do.exact(ops)(u)(x)."
 
 
 @final
@@ -290,7 +297,7 @@ class Joint(AbstractEstimator):
         return Stats(drawn.value, drawn.variance().standard_error, drawn.jets)
 
     def draws(
-        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
+        self, u: Function, *point: Any, chunk: int | None = None, plan: PlanKind = "auto"
     ) -> Callable[..., JointDraws]:
         """The estimates draw by draw, from which the variance of functions of them follows.
 
@@ -319,6 +326,6 @@ class Joint(AbstractEstimator):
         """
         return applied(u, point, partial(self._drawn, u), chunk, plan)
 
-    def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
+    def jets(self, *args: Any, plan: PlanKind = "auto") -> Plan | ResolvedPlan:
         """The plan of all the operators, as `Operator.jets` shows that of one."""
         return plan_of(list(self._parts()), args, plan)

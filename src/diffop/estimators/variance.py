@@ -26,7 +26,7 @@ from ..probes import AbstractDenseProbe, AbstractProbe, Drawn
 from ..probes.base import Draw, target_of
 from ..probes.by_term import AbstractTermProbe, Selection
 from ..probes.sparse import Sparse
-from ..schemes.names import Kind
+from ..schemes.names import PlanKind
 from ..streams import streams
 from ..terms.evaluate import apply, segment_jets
 from ..terms.nonlocal_draws import design_of, evaluations_of
@@ -119,7 +119,7 @@ def variance(
         return Variance(total, " and ".join(sorted(set(methods))) or "formula", jets)
 
     def of(
-        u: Callable[..., PyTree], *beside: Any, chunk: int | None = None, plan: Kind = "auto"
+        u: Callable[..., PyTree], *beside: Any, chunk: int | None = None, plan: PlanKind = "auto"
     ) -> Callable[..., Variance]:
         return applied(u, beside, partial(at, u), chunk, plan)
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..devices import is_divided
-from ..schemes.names import Kind
+from ..schemes.names import PlanKind
 
 
 @final
@@ -31,7 +31,7 @@ class Point(eqx.Module):
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = eqx.field(default_factory=dict)
     chunk: int | None = eqx.field(static=True, default=None)
-    plan: Kind = eqx.field(static=True, default="auto")
+    plan: PlanKind = eqx.field(static=True, default="auto")
 
     def value_of(self, function: Callable[..., Any]) -> Any:
         """The value of a function with u's own signature at this point."""

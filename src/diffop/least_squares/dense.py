@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..scalars import plain
 from .jacobian import Rows, jacobian
-from .kernel import Plan, kernel, planned, times_transpose
+from .kernel import KernelPlan, kernel, planned, times_transpose
 from .linear import AbstractSolver, Solution
 from .vector import Residuals, Vector
 
@@ -180,7 +180,9 @@ def _derivatives(
     return values, rows, damping * jnp.sum(rows**2) / len(rows)
 
 
-def _by_layers(residuals: Residuals, plan: Plan, damping: Scalar, chunk: int | None) -> Factorised:
+def _by_layers(
+    residuals: Residuals, plan: KernelPlan, damping: Scalar, chunk: int | None
+) -> Factorised:
     """By the kernel alone; J d is a forward derivative and Jᵀ w a reverse one."""
     values, formed = kernel(residuals, plan, chunk)
     shift = damping * jnp.trace(formed) / len(formed)

@@ -26,7 +26,7 @@ Kernel = Float[Array, "rows rows"]
 
 
 @final
-class Plan(NamedTuple):
+class KernelPlan(NamedTuple):
     """How the kernel is formed: the program of each block of residuals, and the numbers of the
     parameter arrays whose part comes from factors.
     """
@@ -35,7 +35,7 @@ class Plan(NamedTuple):
     factored: frozenset[int]
 
 
-def planned(residuals: Residuals, gain: float = _GAIN) -> Plan | None:
+def planned(residuals: Residuals, gain: float = _GAIN) -> KernelPlan | None:
     """A plan by factors if they take `gain` times fewer multiplications. None if they do so for no
     array of parameters, or if it is not known to which points residuals belong.
     """
@@ -53,11 +53,11 @@ def planned(residuals: Residuals, gain: float = _GAIN) -> Plan | None:
             through = sum(n * each.rows[k] for n, each in zip(counts, layers, strict=True))
             if gain * through**2 * sum(leaf.shape) <= sum(counts) ** 2 * leaf.size:
                 factored.add(k)
-    return Plan(layers, frozenset(factored)) if factored else None
+    return KernelPlan(layers, frozenset(factored)) if factored else None
 
 
 def kernel(
-    residuals: Residuals, plan: Plan, chunk: int | None
+    residuals: Residuals, plan: KernelPlan, chunk: int | None
 ) -> tuple[Float[Array, " rows"], Kernel]:
     """The residuals, and J Jᵀ by a plan for them, from the gradients of `chunk` points at once, or
     of all if it is None.

@@ -15,7 +15,7 @@ from ..equations.points import arguments, chosen
 from ..estimators.draws import AbstractProbe
 from ..terms.arguments import checked_integer
 from .causal import Causal
-from .drawn import Where, domain
+from .drawn import PointsFrom, domain
 from .probes import Probes, exact_name
 from .squares import SQUARES, RandomResidual
 
@@ -97,16 +97,20 @@ def check_weights(weights: PyTree) -> None:
 def check_draws(n: int | None, probes: Probes) -> None:
     """Checks that the number of draws is given if it is needed.
 
-    **Raises:** `ValueError` otherwise.
+    **Raises:** `ValueError` otherwise, and for less than one.
     """
-    if n is None and not exact_name(probes):
+    if n is not None:
+        checked_integer(n, "n, the number of draws of jets,", 1)
+    elif not exact_name(probes):
         raise ValueError(
             f"ResidualLoss expects n, the number of draws of jets, for the probes "
             f'{getattr(probes, "name", probes)!r}, or probes="exact".'
         )
 
 
-def check_points(equation: AbstractEquation, where: Where, batch: int | None, pool: int) -> None:
+def check_points(
+    equation: AbstractEquation, where: PointsFrom, batch: int | None, pool: int
+) -> None:
     """Checks that it is given where the points are, and how many.
 
     **Raises:** `ValueError` if it is missing, or given twice.
@@ -124,12 +128,18 @@ def check_points(equation: AbstractEquation, where: Where, batch: int | None, po
             )
         return
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves(where)]
-    if not _are_points(where, shapes) or batch is not None or pool != 1:
+    if not _are_points(where, shapes):
+        one = " one point is x[None];" if shapes and len(shapes[0]) == 1 else ""
         raise ValueError(
-            "ResidualLoss expects points of shape (count, d), or a tuple of arrays with count "
-            "points each, one for each argument of u, which each call takes all, and no batch or "
-            f"pool beside them, got shape {', '.join(map(str, shapes))}, batch={batch} and "
-            f"pool={pool}; let a function (key, count) choose some."
+            "a loss expects points of shape (count, d), or a tuple of arrays with count points "
+            f"each, one for each argument of u, got shape {', '.join(map(str, shapes))};{one} many "
+            "points have the first axis to themselves."
+        )
+    if batch is not None or pool != 1:
+        raise ValueError(
+            "ResidualLoss takes all points that are given at each call, and no batch or pool "
+            f"beside them, got batch={batch} and pool={pool}; let a function (key, count) choose "
+            "some."
         )
 
 

@@ -14,7 +14,7 @@ from ..equations.points import Points
 from ..parallel.sharding import shard_points
 
 Sampler: TypeAlias = Callable[[PRNGKeyArray, int], Points]
-Where: TypeAlias = Sampler | Points | None
+PointsFrom: TypeAlias = Sampler | Points | None
 """A function that draws points, or fixed points; None for points of the equation's domain."""
 
 
@@ -43,7 +43,7 @@ def as_where(given: Any) -> Any:
     return jax.tree.map(jnp.asarray, given, is_leaf=lambda node: isinstance(node, list))
 
 
-def sampler(equation: AbstractEquation, where: Where) -> Sampler:
+def sampler(equation: AbstractEquation, where: PointsFrom) -> Sampler:
     """A function that draws points; given points are always all taken."""
     draw = domain(equation) if where is None else where
     assert draw is not None  # it was checked before

@@ -20,10 +20,10 @@ from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..streams import stream
 
-Coordinate: TypeAlias = int | Int[Array, ""]
+OneCoordinate: TypeAlias = int | Int[Array, ""]
 """A Python number, or a traced one if it is random, counted through all arguments of u."""
 
-Coordinates: TypeAlias = Sequence[Coordinate]
+Coordinates: TypeAlias = Sequence[OneCoordinate]
 
 
 @final
@@ -71,7 +71,7 @@ def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
     return tuple((first + k * dim // terms) % dim for k in range(terms))
 
 
-def along(coordinate: Coordinate, points: Points) -> Operator:
+def along(coordinate: OneCoordinate, points: Points) -> Operator:
     """The derivative along a coordinate of points.
 
     When a program is made it is not known to which argument a random coordinate belongs. So the

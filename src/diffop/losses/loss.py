@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.condition import AnyCondition
 from ..equations.equation import AbstractEquation, as_equation, of_model, with_unknowns
-from ..equations.points import Point, Points, check_arguments, count_of
+from ..equations.points import OnePoint, Points, check_arguments, count_of
 from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..parallel.sharding import shard_points
@@ -32,7 +32,7 @@ from .checks import (
     check_variance,
     check_weights,
 )
-from .drawn import Drawn, Where, as_where, sampler
+from .drawn import Drawn, PointsFrom, as_where, sampler
 from .enhancement import Enhancement, along
 from .misfit import DataWeight
 from .pointwise import Pointwise
@@ -148,7 +148,7 @@ class ResidualLoss(eqx.Module):
     square: str = eqx.field(static=True, default="biased")
     data_batch: int | None = eqx.field(static=True, converter=plain, default=None)
     pool: int = eqx.field(static=True, converter=plain, default=1)
-    points: Where = eqx.field(converter=as_where, default=None)
+    points: PointsFrom = eqx.field(converter=as_where, default=None)
     weights: PyTree = None
     causal: Causal | None = None
 
@@ -321,7 +321,7 @@ class ResidualLoss(eqx.Module):
         return {name: Pointwise(partial(self._at_point, name, drawn), at) for name in names}
 
     def _at_point(
-        self, name: str, drawn: Drawn, u: Callable, at: tuple[Point, Float[Array, ""] | None]
+        self, name: str, drawn: Drawn, u: Callable, at: tuple[OnePoint, Float[Array, ""] | None]
     ) -> PyTree:
         """The numbers of a term at a point with a weight, whose squares add up over all points."""
         point, weight = at

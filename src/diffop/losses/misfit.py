@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
-from ..equations.condition import AnyCondition, HasResiduals
+from ..equations.condition import AnyCondition, TellsResiduals
 from ..equations.methods import has_method
 from ..equations.sampled import AtPoints
 from ..parallel.sharding import shard_points
@@ -86,7 +86,7 @@ def residuals(conditions: Sequence[AnyCondition], weight: DataWeight, u: Callabl
     ]
 
 
-def _telling(condition: AnyCondition) -> HasResiduals:
+def _telling(condition: AnyCondition) -> TellsResiduals:
     sharded: Any = _sharded(condition)
     if not has_method(sharded, "residuals"):
         raise TypeError(

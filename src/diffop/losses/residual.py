@@ -23,11 +23,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PyTree
 
 from ..equations.equation import AbstractEquation
-from ..equations.points import Point
+from ..equations.points import OnePoint
 from ..equations.residual import residual_of
 from ..operators.base import Operator
 from ..terms.arguments import is_operator
-from .enhancement import Coordinate, Coordinates
+from .enhancement import Coordinates, OneCoordinate
 from .weights import weighted
 
 
@@ -43,18 +43,18 @@ class Residual(NamedTuple):
     gradient: PyTree
 
 
-def with_gradient(function: Callable[[Point], PyTree]) -> Callable[[Point], Residual]:
+def with_gradient(function: Callable[[OnePoint], PyTree]) -> Callable[[OnePoint], Residual]:
     """A function of a point with its derivatives along all coordinates, by one reverse pass for
     each number that it returns.
 
     **Raises:** at the call, `ValueError` for a function without a reverse mode.
     """
 
-    def flat(x: Point) -> tuple[Array, PyTree]:
+    def flat(x: OnePoint) -> tuple[Array, PyTree]:
         value = function(x)
         return _ravelled(value)[0], value
 
-    def at(x: Point) -> Residual:
+    def at(x: OnePoint) -> Residual:
         try:
             entries, pull, value = jax.vjp(flat, x, has_aux=True)
             rows = _rows(pull, entries)
@@ -103,7 +103,7 @@ def residual(
     weights: PyTree,
     coordinates: Coordinates,
     values: PyTree,
-    point: Point,
+    point: OnePoint,
 ) -> Residual:
     """The residual at a point, affine in all the values in which the equation's residual is.
 
@@ -127,7 +127,7 @@ def residual(
     )
 
 
-def _unit(coordinate: Coordinate, point: Point) -> Point:
+def _unit(coordinate: OneCoordinate, point: OnePoint) -> OnePoint:
     """e_j, with the structure of a point."""
     flat, unravel = _ravelled(point)
     return unravel(jax.nn.one_hot(coordinate, flat.size, dtype=flat.dtype))

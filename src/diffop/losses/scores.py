@@ -25,6 +25,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..array_types import Key
@@ -32,6 +33,7 @@ from ..estimators.together import exact
 from ..operators.elementary import Directional, Identity
 from ..operators.laplacian import Laplacian
 from ..operators.vector import Divergence, Gradient
+from ..terms.arguments import described
 
 WAYS = ("exact", "hutchinson", "sliced")
 
@@ -76,6 +78,11 @@ def score_matching(
     if (key is None) != (way == "exact"):
         wanted = "takes no key" if way == "exact" else "takes a key for its directions"
         raise ValueError(f"score matching that is {way!r} {wanted}; got {key}.")
+    if np.ndim(points) != 2:
+        raise ValueError(
+            "score matching expects a model and points of shape (n, d), in this order; got "
+            f"{described(points)} in the place of the points."
+        )
     is_score = _is_score(model, points)
     if key is None:
         return jnp.mean(jax.vmap(lambda x: _exact(model, x, is_score))(points))

@@ -43,7 +43,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..array_types import Key
-from ..equations.points import Point, Points, arguments
+from ..equations.points import OnePoint, Points, arguments
 from ..estimators.together import Joint, JointDraws, Moments
 from ..streams import stream
 from .residual import Residual, with_gradient
@@ -72,17 +72,17 @@ class RandomResidual(eqx.Module):
     - `whole`: whether the whole gradient of `function.value` with respect to the point is added.
     """
 
-    function: Callable[[PyTree, Point], Residual]
+    function: Callable[[PyTree, OnePoint], Residual]
     points: Points
     u: Callable
     joint: Callable[[int], Callable[[Callable], Callable]]
     whole: bool = eqx.field(static=True, default=False)
 
-    def at_point(self, number: int) -> Callable[[Point], Residual]:
+    def at_point(self, number: int) -> Callable[[OnePoint], Residual]:
         """The residual as a function of a point, with one draw of jets."""
         values = self.joint(number)(self.u)
 
-        def at(point: Point) -> Residual:
+        def at(point: OnePoint) -> Residual:
             return self.function(values(*arguments(point)), point)
 
         return with_gradient(lambda point: at(point).value) if self.whole else at
@@ -111,14 +111,14 @@ class RandomResidual(eqx.Module):
         """
         draws = self.draws(number)
 
-        def at(point: Point) -> JointDraws:
+        def at(point: OnePoint) -> JointDraws:
             return draws(*arguments(point)).of(lambda values: self.function(values, point))
 
-        def whole(point: Point) -> JointDraws:
+        def whole(point: OnePoint) -> JointDraws:
             """∂_j of an estimate and of its draws are an estimate of ∂_j R and its draws."""
             found = jax.eval_shape(at, point)
 
-            def arrays(point: Point) -> tuple[PyTree, list[PyTree]]:
+            def arrays(point: OnePoint) -> tuple[PyTree, list[PyTree]]:
                 drawn = at(point)
                 return drawn.value.value, [z.value for z in drawn.contributions]
 

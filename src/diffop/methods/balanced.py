@@ -19,7 +19,7 @@ from .lbfgs import LBFGS
 
 
 @final
-class Memory(NamedTuple):
+class BalancedMemory(NamedTuple):
     """What a step leaves for the next step.
 
     - `weights`: of the loss's terms, by name.
@@ -120,19 +120,19 @@ class Balanced(AbstractMethod):
         """Whether the optimiser's work is divisible."""
         return self.optimiser.divisible
 
-    def init(self, parameters: PyTree) -> Memory:
+    def init(self, parameters: PyTree) -> BalancedMemory:
         dtypes = [leaf.dtype for leaf in jax.tree.leaves(parameters)]
         one = jnp.ones((), jnp.finfo(jnp.result_type(*dtypes)).dtype)
-        return Memory({name: one for name in self.terms}, self.optimiser.init(parameters))
+        return BalancedMemory({name: one for name in self.terms}, self.optimiser.init(parameters))
 
     def step(
         self,
         objective: Objective,
         parameters: PyTree,
-        memory: Memory,
+        memory: BalancedMemory,
         key: PRNGKeyArray,
         index: Array,
-    ) -> tuple[PyTree, Memory, Evaluated]:
+    ) -> tuple[PyTree, BalancedMemory, Evaluated]:
         loss, static = objective.loss, objective.static
         self._check(loss, eqx.combine(parameters, static), key)
 
@@ -147,7 +147,7 @@ class Balanced(AbstractMethod):
         )
         terms = {name: term / weights[name].astype(term.dtype) for name, term in terms.items()}
         value = reduce(operator.add, terms.values())
-        return parameters, Memory(weights, left), Evaluated(value, terms)
+        return parameters, BalancedMemory(weights, left), Evaluated(value, terms)
 
     def _check(self, loss: Any, model: PyTree, key: PRNGKeyArray) -> None:
         if not has_method(loss, "terms"):

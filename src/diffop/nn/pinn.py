@@ -10,7 +10,7 @@ import jax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation, as_equation, has_unknowns, learnable
-from ..equations.points import Point, Points, arguments, check_arguments, count_of, size_of
+from ..equations.points import OnePoint, Points, arguments, check_arguments, count_of, size_of
 from ..equations.residual import residual_of
 from ..estimators.draws import AbstractProbe
 from ..losses.causal import Causal
@@ -119,7 +119,7 @@ class PINN(eqx.Module):
 
     def residual(
         self,
-        x: Point,
+        x: OnePoint,
         key: PRNGKeyArray | None = None,
         n: int | None = None,
         probes: str | AbstractProbe = "auto",

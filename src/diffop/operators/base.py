@@ -4,6 +4,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar
 
+import jax
+import numpy as np
 from jaxtyping import PyTree
 
 from ..complete import Complete
@@ -12,7 +14,7 @@ from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from ..probes.base import Draw
 from ..scalars import is_number, plain
-from ..schemes.names import Kind
+from ..schemes.names import PlanKind
 from ..terms.arguments import Function, is_function, is_operator
 from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
 from ..terms.equality import same
@@ -59,7 +61,7 @@ class Operator(Complete):
     def exact(self) -> Callable[..., Function]:
         """The operator without sampling: a map from functions to functions, like `jax.grad`."""
 
-    def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
+    def jets(self, *args: Any, plan: PlanKind = "auto") -> Plan | ResolvedPlan:
         """The plan: which jets compute the operator.
 
         **Arguments:**
@@ -119,7 +121,7 @@ class Operator(Complete):
     def __truediv__(self, other: Any) -> "Operator":
         scalar = as_coefficient(other)
         if scalar is None:
-            return NotImplemented
+            return refused_quotient(other)
         inverse = Number(1 / scalar.value) if isinstance(scalar, Number) else 1 / scalar
         return _scale(inverse, self)
 
@@ -143,7 +145,7 @@ class Operator(Complete):
     def __pow__(self, exponent: Any) -> "Operator":
         exponent = plain(exponent)
         if not isinstance(exponent, int) or isinstance(exponent, bool):
-            return NotImplemented
+            return refused_power(exponent)
         if exponent < 0:
             raise ValueError(f"an operator's power must be 0, 1, 2, …; got {exponent}.")
         if exponent > 1 and _is_identity(self):
@@ -226,10 +228,39 @@ def refused_term(other: Any) -> Any:
 
     **Raises:** `TypeError` for a number or a function, which can only be the factor of a term.
     """
-    if as_coefficient(other) is None and not is_function(other):
+    array = isinstance(other, jax.Array | np.ndarray)
+    if not array and as_coefficient(other) is None and not is_function(other):
         return NotImplemented
     shown = f"{plain(other)}" if is_number(plain(other)) else "c"
     raise TypeError(
         "operators are added to operators, and a number or a function is the factor of one: "
         f"expected {shown} * do.Identity(), which is u ↦ {shown} u, got {shown} alone."
     )
+
+
+def refused_quotient(other: Any) -> Any:
+    """What `/` returns for a divisor that is not a number, so that Python refuses it.
+
+    **Raises:** `TypeError` for an operator or a function, by which values are divided.
+    """
+    if is_operator(other) or is_function(other):
+        shown = other if is_operator(other) else "c"
+        raise TypeError(
+            f"an operator is divided by numbers; got {shown}. A quotient of values is a function "
+            "of them: FunctionOf(jnp.divide, A, B) is u ↦ A u / B u, and (lambda x: 1 / c(x)) * A "
+            "divides by a function of the point."
+        )
+    return NotImplemented
+
+
+def refused_power(exponent: Any) -> Any:
+    """What `**` returns for an exponent that is not an integer, so that Python refuses it.
+
+    **Raises:** `TypeError` for another number, to which values are raised.
+    """
+    if isinstance(exponent, float):
+        raise TypeError(
+            f"a power of an operator has an integer exponent; got {exponent}. Other powers are "
+            f"functions of values: FunctionOf(lambda a: a**{exponent}, A) is u ↦ (A u)^{exponent}."
+        )
+    return NotImplemented

@@ -14,7 +14,7 @@ from ..estimators.draws import check_probes, make_draw
 from ..estimators.together import Joint
 from ..jets.point import Point
 from ..probes import AbstractProbe
-from ..schemes.names import Kind
+from ..schemes.names import PlanKind
 from ..terms.adjoint import adjoint
 from ..terms.arguments import Function, checked_argnum
 from ..terms.changed_coordinates import in_coordinates
@@ -398,7 +398,7 @@ class DifferentialOperator(Operator):
         check_probes(self.parts, first.probe)
 
         def estimated(
-            u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
+            u: Function, *point: Any, chunk: int | None = None, plan: PlanKind = "auto"
         ) -> Callable[..., Adaptive]:
             at = partial(adaptive, self.parts, first, accuracy, u)
             return applied(u, point, at, chunk, plan)

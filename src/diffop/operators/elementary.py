@@ -90,7 +90,8 @@ class Partial(DifferentialOperator):
 
 def _once(coordinates: list[Any]) -> str:
     """The coordinates of a multi-index, each repeated as often as its order."""
-    return "{" + ", ".join(f"{i}: {coordinates.count(i)}" for i in dict.fromkeys(coordinates)) + "}"
+    different = [i for n, i in enumerate(coordinates) if i not in coordinates[:n]]
+    return "{" + ", ".join(f"{i}: {coordinates.count(i)}" for i in different) + "}"
 
 
 @final

@@ -12,7 +12,7 @@ from ..estimators.observation import observe
 from ..estimators.statistics import Stats, statistics
 from ..jets.point import Point
 from ..probes import RunningMagnitudes
-from ..schemes.names import Kind
+from ..schemes.names import PlanKind
 from ..terms.arguments import Function
 from ..terms.evaluate import apply
 from ..terms.one_point import applied
@@ -89,7 +89,7 @@ class Estimate(Operator, AbstractEstimator):
         """
 
         def observed(
-            u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
+            u: Function, *point: Any, chunk: int | None = None, plan: PlanKind = "auto"
         ) -> Callable[..., RunningMagnitudes]:
             return applied(u, point, partial(observe, memory, self.samples, u), chunk, plan)
 

@@ -15,11 +15,11 @@ from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from ..probes import AbstractProbe
 from ..scalars import plain
-from ..schemes.names import Kind
+from ..schemes.names import PlanKind
 from ..terms.arguments import is_function
 from ..terms.coefficients import as_coefficient, multiply
 from ..terms.evaluate import summed
-from .base import Operator, refused_term
+from .base import Operator, refused_power, refused_quotient, refused_term
 from .elementary import Identity
 from .equality import equal
 from .products import AbstractValue, After, Applied, Linear, Product, collected, expanded
@@ -127,7 +127,7 @@ class NonlinearOperator(Complete):
         """
         return estimate(self, key, n, probes)
 
-    def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
+    def jets(self, *args: Any, plan: PlanKind = "auto") -> Plan | ResolvedPlan:
         """The jets that compute it, as `Operator.jets` shows them."""
         return self.exact.jets(*args, plan=plan)
 
@@ -189,13 +189,13 @@ class NonlinearOperator(Complete):
     def __truediv__(self, other: Any) -> "NonlinearOperator":
         scalar = as_coefficient(other)
         if scalar is None:
-            return NotImplemented
+            return refused_quotient(other)
         return (1 / scalar.value if isinstance(scalar, Number) else 1 / scalar) * self
 
     def __pow__(self, exponent: Any) -> "NonlinearOperator":
         exponent = plain(exponent)
         if not isinstance(exponent, int) or isinstance(exponent, bool):
-            return NotImplemented
+            return refused_power(exponent)
         if exponent < 1:
             raise ValueError(
                 f"a power of u's value must be 1, 2, 3, …; got {exponent}. Others are functions: "

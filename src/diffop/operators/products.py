@@ -134,15 +134,21 @@ class Applied(AbstractValue):
 
     def _called(self, values: Sequence[PyTree], point: Point) -> PyTree:
         asked, given = _required(self.function), len(values)
-        if asked <= given:
-            return self.function(*values)
-        if asked != given + len(point.args):
+        if asked > given and asked != given + len(point.args):
             raise ValueError(
                 f"FunctionOf expects a function of {given} value(s), or of these and of the "
                 f"{len(point.args)} argument(s) of u; got {_name(self.function)}, which takes "
                 f"{asked}."
             )
-        return self.function(*values, *point.args)
+        try:
+            return self.function(*values, *(point.args if asked > given else ()))
+        except IndexError as error:
+            shapes = ", ".join(str(jnp.shape(leaf)) for leaf in jax.tree.leaves(values))
+            raise TypeError(
+                f"A @ φ and FunctionOf(φ, …) expect a function of values, here of shape {shapes}; "
+                f"got {_name(self.function)}, which fails ({error}). To apply A to a function u of "
+                "the point, write A.exact(u)(x)."
+            ) from error
 
     @property
     def key(self) -> Hashable:

@@ -62,14 +62,17 @@ class Gradient(DifferentialOperator):
 
 @final
 class Divergence(AbstractOfCoordinates):
-    """$Σ_i ∂_i u_i$ of a vector-valued u.
+    """$Σ_i ∂_i u_i$ of a vector-valued u, or $Σ_j ∂_j T_ij$ of a tensor.
 
     **Arguments:**
 
     - `argnum`, `dims`: which argument, and which of its coordinates to sum over. u returns one
         value for each coordinate of the argument (or for each of `dims`), as an array or a pytree
         like the argument. If u returns more, such as (u, v, p), say which entries are meant:
-        `Divergence() @ Component((0, 1))`.
+        `Divergence() @ Component((0, 1))`. If it returns an array whose last axis has one value for
+        each coordinate, such as a stress, that axis is contracted, and the others remain: with the
+        convention of [`diffop.Gradient`][], `Divergence() @ Gradient()` of a vector is its
+        Laplacian.
 
     Exact: d first-order jets. Estimated: n of the d terms, or dense $vᵀ(∂u)v$.
 
@@ -80,6 +83,9 @@ class Divergence(AbstractOfCoordinates):
         import diffop as do
 
         do.Divergence().exact(lambda x: x**2)(jnp.ones(3))  # 6.0
+        stress = do.FunctionOf(lambda g: g + g.T, do.Gradient())
+        viscous = do.Divergence() @ stress
+        viscous.exact(lambda x: x**2)(jnp.ones(3))  # Δu + ∇(∇·u) = [4, 4, 4]
         ```
     """
 
@@ -98,12 +104,12 @@ class Hessian(AbstractOfCoordinates):
 
     **Returns** (when applied): shape (d, d), behind u's own axes: (m, d, d) for a u with m values.
 
-    It takes one jet with a parameter for each coordinate, which is $d + d(d+1)/2$ coefficients,
-    planned together with other derivatives with respect to single coordinates; first derivatives
-    come for free. It is exact in estimates too, since its entries are not sums. It is meant for few
-    coordinates: with 15 it takes seconds to trace. For a sum over its entries, such as $C:∇²u$, use
-    [`diffop.SecondOrder`][], which needs no matrix of derivatives; for products with it
-    `Directional(v) @ Gradient()`.
+    Up to four coordinates it takes one jet with a parameter for each, which is $d + d(d+1)/2$
+    coefficients, planned together with other derivatives with respect to single coordinates; first
+    derivatives come for free. In more coordinates it is the gradient of the gradient: d directions
+    through reverse mode. It is exact in estimates too, since its entries are not sums. For a sum
+    over its entries, such as $C:∇²u$, use [`diffop.SecondOrder`][], which needs no matrix of
+    derivatives; for products with it `Directional(v) @ Gradient()`.
 
     !!! example
 

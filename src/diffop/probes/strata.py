@@ -155,7 +155,8 @@ class Split(AbstractTermProbe):
         self.exact = numbers
 
     def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
-        return number_of_terms(factors, point) <= n + len(self.exact)
+        # not if the last of them does not exist, which `select` refuses
+        return (self.exact or (-1,))[-1] < number_of_terms(factors, point) <= n + len(self.exact)
 
     def select(self, key: Key, total: int, n: int) -> Selection:
         kept = np.array(self.exact, dtype=np.int32)

@@ -17,10 +17,10 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from ..complete import Complete
 
-Weighted: TypeAlias = tuple[Float[Array, " dim"], Float[Array, ""]]
+WeightedPoint: TypeAlias = tuple[Float[Array, " dim"], Float[Array, ""]]
 """A point of a region, and its weight."""
 
-Ends: TypeAlias = int | float | tuple[int | float, ...] | Shaped[Array, "..."] | Callable[..., Any]
+Limit: TypeAlias = int | float | tuple[int | float, ...] | Shaped[Array, "..."] | Callable[..., Any]
 """A number, one for each coordinate, or a function of the point that returns these."""
 
 
@@ -45,7 +45,7 @@ class AbstractRegion(Complete):
     """
 
     @abstractmethod
-    def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> Weighted:
+    def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> WeightedPoint:
         """Maps a point of the unit cube to the region; also the factor by which volumes grow.
 
         **Arguments:**
@@ -55,7 +55,7 @@ class AbstractRegion(Complete):
         """
 
     @abstractmethod
-    def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Weighted:
+    def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> WeightedPoint:
         """A random point y with a weight w such that E[w f(y)] is the integral of f.
 
         **Arguments:**

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ..scalars import is_number, plain
 from ..streams import stream
-from .region import AbstractRegion, Ends, Weighted
+from .region import AbstractRegion, Limit, WeightedPoint
 from .values import value_at
 
 
@@ -46,20 +46,20 @@ class Limits(AbstractRegion):
         ```
     """
 
-    lower: Ends = eqx.field(converter=_as_ends)
-    upper: Ends = eqx.field(converter=_as_ends)
+    lower: Limit = eqx.field(converter=_as_ends)
+    upper: Limit = eqx.field(converter=_as_ends)
 
-    def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> Weighted:
+    def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> WeightedPoint:
         """The point at the same fraction between the ends; volumes grow by their distances."""
         first, last = (_end(e, unit, args, kwargs) for e in (self.lower, self.upper))
         return first + (last - first) * unit, jnp.prod(last - first)
 
-    def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Weighted:
+    def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> WeightedPoint:
         """Uniform between the ends."""
         return self.image(jax.random.uniform(key, (size,)), *args, **kwargs)
 
 
-def _end(end: Ends, unit: Float[Array, " dim"], args: Any, kwargs: Any) -> Float[Array, " dim"]:
+def _end(end: Limit, unit: Float[Array, " dim"], args: Any, kwargs: Any) -> Float[Array, " dim"]:
     value = value_at(end, args, kwargs)
     if value.shape not in ((), unit.shape):
         raise ValueError(
@@ -104,7 +104,7 @@ class Disc(AbstractRegion):
         if not (is_number(self.radius) and 0 < self.radius < math.inf):
             raise ValueError(f"Disc expects a positive, finite radius; got {self.radius!r}.")
 
-    def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> Weighted:
+    def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> WeightedPoint:
         """In one coordinate the interval; in two and three polar coordinates, r first."""
         size, tau = unit.size, 2 * math.pi
         if size == 1:
@@ -122,7 +122,7 @@ class Disc(AbstractRegion):
             factor = jnp.asarray(_unit_volume(size), unit.dtype)
         return self._moved(step), factor * self.radius**size
 
-    def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Weighted:
+    def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> WeightedPoint:
         """Uniform: the direction of a normal vector, and a radius of density $d r^{d−1}$."""
         direction = jax.random.normal(stream(key, "direction in a disc"), (size,))
         size_of_step = jax.random.uniform(stream(key, "radius in a disc")) ** (1 / size)
@@ -184,15 +184,15 @@ class Within(AbstractRegion):
     region: AbstractRegion
     where: Callable[[Float[Array, " dim"]], Bool[Array, ""]]
 
-    def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> Weighted:
+    def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> WeightedPoint:
         """The region's image, with weight 0 elsewhere."""
         return self._weighted(*self.region.image(unit, *args, **kwargs))
 
-    def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Weighted:
+    def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> WeightedPoint:
         """The region's points, with weight 0 elsewhere."""
         return self._weighted(*self.region.draw(key, size, *args, **kwargs))
 
-    def _weighted(self, y: Float[Array, " dim"], weight: Float[Array, ""]) -> Weighted:
+    def _weighted(self, y: Float[Array, " dim"], weight: Float[Array, ""]) -> WeightedPoint:
         return y, jnp.where(self.where(y), weight, 0)
 
 
@@ -234,15 +234,15 @@ class WholeSpace(AbstractRegion):
         if not (is_number(self.scale) and 0 < self.scale < math.inf):
             raise ValueError(f"WholeSpace expects a positive, finite scale; got {self.scale!r}.")
 
-    def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> Weighted:
+    def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> WeightedPoint:
         """The quantiles of the normal distribution."""
         return self._weighted(jax.scipy.special.ndtri(unit))
 
-    def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Weighted:
+    def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> WeightedPoint:
         """Normally distributed."""
         return self._weighted(jax.random.normal(key, (size,)))
 
-    def _weighted(self, normal: Float[Array, " dim"]) -> Weighted:
+    def _weighted(self, normal: Float[Array, " dim"]) -> WeightedPoint:
         center = jnp.asarray(self.center, normal.dtype)
         volume = normal.size * math.log(self.scale * math.sqrt(2 * math.pi))
         typical = volume + normal.size / 2

@@ -18,7 +18,7 @@ from ..pde.registry import rule
 from ..scalars import plain
 from ..storage.identity import digest
 
-Problem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
+GivenProblem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
 
 
 @final
@@ -104,10 +104,10 @@ class Settings(Recommended):
         ```
     """
 
-    problem: Problem
+    problem: GivenProblem
     seed: int = dataclasses.field(default=0, metadata={"kind": SEED})
 
-    def __init__(self, problem: Problem, *, seed: int = 0, **given: Any):
+    def __init__(self, problem: GivenProblem, *, seed: int = 0, **given: Any):
         unknown = given.keys() - stated().keys()
         if unknown:
             names = ", ".join(f"{each}{nearest(each, stated())}" for each in sorted(unknown))
@@ -202,7 +202,7 @@ def meanings() -> dict[str, str]:
     return found
 
 
-def _recommended_for(problem: Problem, given: Mapping[str, Any]) -> Recommended:
+def _recommended_for(problem: GivenProblem, given: Mapping[str, Any]) -> Recommended:
     """What a problem recommends in the given dimension, or in its own."""
     if isinstance(problem, str) or (isinstance(problem, type) and size_of(problem)):
         return recommended(problem, given.get("dim"))
@@ -218,12 +218,12 @@ def own_dim(problem: type[AbstractProblem] | AbstractProblem) -> int:
     return getattr(problem, size_of(cls) or "dim", problem.dim)
 
 
-def as_settings(given: "Settings | Problem") -> Settings:
+def as_settings(given: "Settings | GivenProblem") -> Settings:
     """The settings themselves, or those that a problem recommends."""
     return given if isinstance(given, Settings) else Settings(given)
 
 
-def identity(problem: Problem) -> str:
+def identity(problem: GivenProblem) -> str:
     """A string that identifies a problem.
 
     It is the name of a problem of the library, `package.module:Class` for a class, and for an
@@ -236,17 +236,17 @@ def identity(problem: Problem) -> str:
     return path_of(cls) if isinstance(problem, type) else f"{path_of(cls)}#{digest(problem)}"
 
 
-def name_of(problem: Problem) -> str:
+def name_of(problem: GivenProblem) -> str:
     """The name of a problem, for display."""
     return problem.partition("#")[0] if isinstance(problem, str) else problem.name
 
 
-def recommended(problem: Problem, dim: int | None = None) -> Recommended:
+def recommended(problem: GivenProblem, dim: int | None = None) -> Recommended:
     """The settings that suit a problem in `dim` dimensions, or in the dimension it recommends."""
     return recommended_by(problem).at(dim)
 
 
-def recommended_by(problem: Problem) -> Recommended | ByDimension:
+def recommended_by(problem: GivenProblem) -> Recommended | ByDimension:
     """What suits a problem, by dimension."""
     if isinstance(problem, str):
         return Recommended() if is_path(problem) else rule(problem)

@@ -11,11 +11,11 @@ from .scheme import Scheme
 
 NAMED = {"auto": nested, "nested": nested, "power": power}
 """By name. "auto" reads single derivatives as "nested" does; sums of them may be read together."""
-Kind: TypeAlias = str | Scheme | Callable[[tuple[Alpha, ...]], Scheme]
+PlanKind: TypeAlias = str | Scheme | Callable[[tuple[Alpha, ...]], Scheme]
 """A plan: a name, a scheme written by hand, or a function to one."""
 
 
-def scheme_of(wanted: Sequence[Alpha], kind: Kind = "auto") -> Scheme:
+def scheme_of(wanted: Sequence[Alpha], kind: PlanKind = "auto") -> Scheme:
     """The scheme of a set of mixed derivatives.
 
     **Arguments:**

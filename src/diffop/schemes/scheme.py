@@ -134,7 +134,7 @@ class Readout:
         return " + ".join(parts).replace("+ -", "− ")
 
 
-Shape: TypeAlias = tuple[tuple[Exponents, ...], Algebra]
+PlanShape: TypeAlias = tuple[tuple[Exponents, ...], Algebra]
 """The places of the tangents and the algebra: jets of one shape are pushed side by side."""
 
 
@@ -205,9 +205,9 @@ class Scheme:
         return {jet: Algebra.closure(orders) for jet, orders in wanted.items()}
 
     @property
-    def shapes(self) -> dict[Shape, list[Jet]]:
+    def shapes(self) -> dict[PlanShape, list[Jet]]:
         """The jets by what is pushed side by side."""
-        result: dict[Shape, list[Jet]] = {}
+        result: dict[PlanShape, list[Jet]] = {}
         for jet, kept in self.jets.items():
             result.setdefault((tuple(k for k, _ in jet.tangents), kept), []).append(jet)
         return result

@@ -16,7 +16,7 @@ from ..jets.fields import Field, Number, SparseColumns, as_floating, is_matvec
 from ..jets.identity import is_key_array
 from ..jets.index_terms import Monomial
 from ..scalars import is_integer, is_number, plain
-from ..schemes.names import NAMED, Kind
+from ..schemes.names import NAMED, PlanKind
 from ..schemes.scheme import Scheme
 from .entries import Entry
 
@@ -162,7 +162,7 @@ def equal_magnitudes(array: Any) -> bool:
     return bool(np.all(magnitudes == magnitudes.flat[0]))
 
 
-def checked_plan(plan: Any) -> Kind:
+def checked_plan(plan: Any) -> PlanKind:
     """How mixed derivatives are computed: a name, a scheme over coordinates, or a
     function to one.
     """

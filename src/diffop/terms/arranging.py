@@ -9,15 +9,15 @@ from ..jets.point import Point
 from ..schemes.expansion import Alpha
 from .term import Segment
 
-Draw = TypeVar("Draw")
+AnyDraw = TypeVar("AnyDraw")
 Result = TypeVar("Result")
 
 
 def written_out(
-    requests: Sequence[tuple[Segment, Draw | None]], point: Point
-) -> list[tuple[Segment, Draw | None]]:
+    requests: Sequence[tuple[Segment, AnyDraw | None]], point: Point
+) -> list[tuple[Segment, AnyDraw | None]]:
     """The requests, with each arranged factor replaced by its derivatives, which are exact."""
-    result: list[tuple[Segment, Draw | None]] = []
+    result: list[tuple[Segment, AnyDraw | None]] = []
     for segment, draw in requests:
         factor = _arranged(segment)
         if factor is None:

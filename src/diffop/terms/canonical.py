@@ -26,9 +26,9 @@ from ..jets.vector_terms import GradientTerms
 from .coefficients import plain
 from .term import Segment, Term
 
-Value: TypeAlias = int | float | complex
-Monomials: TypeAlias = dict[frozenset[tuple[Hashable, int]], Value]
-Polynomial: TypeAlias = dict[Hashable, Value]
+PlainNumber: TypeAlias = int | float | complex
+Monomials: TypeAlias = dict[frozenset[tuple[Hashable, int]], PlainNumber]
+Polynomial: TypeAlias = dict[Hashable, PlainNumber]
 
 
 def polynomial(terms: Iterable[Term]) -> Polynomial:

@@ -7,6 +7,7 @@ any of them needs. First-order jets without partners are stacked.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from functools import partial, reduce
 from typing import Any
@@ -352,20 +353,42 @@ def _weighted_sum(weights: Any, leaf: Array) -> Array:
 
 
 def _contract(outputs: PyTree, jets: WeightedJets, segment: Segment, point: Point) -> Array:
-    """v_r · (∂u v_r) for each jet: u must return as many values as the argument has coordinates."""
+    """v_r · (∂u v_r) for each jet. u returns as many values as the argument has coordinates, or a
+    tensor, whose last axes have them.
+    """
     (factor,) = segment.factors
     assert isinstance(factor, DivergenceTerms)  # only divergences contract
     argnum, dims = factor.argnum, factor.dims
     leaves = jax.tree.leaves(outputs)
     kind = jnp.result_type(*(leaf.dtype for leaf in leaves))
     flat = jnp.concatenate([leaf.reshape(jets.size, -1).astype(kind) for leaf in leaves], axis=1)
-    size, got = point.size(argnum, segment.text), flat.shape[1]
-    if got != size and dims is not None and got == len(dims):
-        flat = jnp.zeros((jets.size, size), kind).at[:, np.asarray(dims)].set(flat)
-    elif got != size:
+    size = point.size(argnum, segment.text)
+    shape = leaves[0].shape[1:] if len(leaves) == 1 else flat.shape[1:]
+    rows = _rows(shape, size, dims)
+    if rows is None:
+        several = (
+            " Of some of them: Divergence(…) @ Component((0, 1))." if flat.shape[1] > 1 else ""
+        )
         raise ValueError(
             f"{segment.text} needs a vector-valued u with one value for each of the {size} "
-            f"coordinates of argument {argnum}; got {got} value(s). Of some of them: "
-            "Divergence(…) @ Component((0, 1))."
+            f"coordinates of argument {argnum}, or a tensor whose last axis has as many; got "
+            f"{flat.shape[1]} value(s).{several}"
         )
-    return project(jets.directions, argnum, flat)
+    flat = flat.reshape(jets.size, *rows, -1)
+    if flat.shape[-1] != size:
+        flat = jnp.zeros((jets.size, *rows, size), kind).at[..., np.asarray(dims)].set(flat)
+    contracted = partial(project, jets.directions, argnum)
+    for _ in rows:
+        contracted = jax.vmap(contracted, 1, 1)
+    return contracted(flat)
+
+
+def _rows(
+    shape: tuple[int, ...], size: int, dims: tuple[int, ...] | None
+) -> tuple[int, ...] | None:
+    """The axes of a tensor before those that are contracted, which have as many entries as there
+    are coordinates, or `dims`; None if there are no such axes.
+    """
+    wanted = {size} if dims is None else {size, len(dims)}
+    first = (n for n in range(len(shape)) if math.prod(shape[n:]) in wanted)
+    return next((shape[:n] for n in first), () if not shape and 1 in wanted else None)

@@ -12,7 +12,7 @@ from ..jets.fields import Number
 from ..jets.point import Point
 from ..jets.table import Plan, PlanRow, Push, ResolvedPlan
 from ..schemes.expansion import Alpha
-from ..schemes.names import Kind, scheme_of
+from ..schemes.names import PlanKind, scheme_of
 from ..schemes.scheme import Scheme
 from .arguments import checked_plan
 from .arranging import gathered
@@ -34,7 +34,7 @@ def plan_of(operators: Operators, args: tuple[Any, ...], kind: Any) -> Plan | Re
     return resolved_plan(operators, args, kind) if args else symbolic_plan(operators, kind)
 
 
-def symbolic_plan(operators: Operators, kind: Kind) -> Plan:
+def symbolic_plan(operators: Operators, kind: PlanKind) -> Plan:
     """The plan as formulas in d: one row for each segment of each term."""
     parts = [part for own in operators for part in (*own, *inner_parts(own))]
     segments = [(s, part.draw) for part in parts for term in part.terms for s in term.word or (_I,)]
@@ -52,13 +52,13 @@ def symbolic_plan(operators: Operators, kind: Kind) -> Plan:
     return Plan(rows, schemes)
 
 
-def jointly(wanted: Iterable[Alpha | None], kind: Kind) -> Scheme | None:
+def jointly(wanted: Iterable[Alpha | None], kind: PlanKind) -> Scheme | None:
     """The scheme of all derivatives with respect to single coordinates."""
     alphas = [alpha for alpha in wanted if alpha is not None]
     return scheme_of(alphas, kind) if alphas else None
 
 
-def resolved_plan(operators: Operators, args: tuple[Any, ...], kind: Kind) -> ResolvedPlan:
+def resolved_plan(operators: Operators, args: tuple[Any, ...], kind: PlanKind) -> ResolvedPlan:
     """The jets at a point. For a point given by its shape, arrays become shapes too."""
     point, parts = Point(args, plan=kind), [part for each in operators for part in each]
     count = functools.partial(fewest, parts, point)

@@ -20,7 +20,7 @@ from ..jets.terms import Factors, Terms
 from ..jets.weighted_jets import WeightedJets, added_up, balanced, outer, power_of, times
 from ..probes.base import AbstractProbe, Draw
 from ..schemes.expansion import Alpha, Direction
-from ..schemes.names import NAMED, Kind, scheme_of
+from ..schemes.names import NAMED, PlanKind, scheme_of
 from ..schemes.scheme import Jet, Readout, Scheme
 from .sharing import COORDINATE
 
@@ -29,7 +29,7 @@ def order_of(factors: Factors) -> int:
     return sum(terms.order * power for terms, power in factors)
 
 
-def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]:
+def exact_jets(factors: Factors, point: Point, kind: PlanKind) -> list[WeightedJets]:
     """All the jets of a product of factors."""
     sets = [(factor, power) for factor, power in factors if isinstance(factor, Terms)]
     if len(sets) > 1 or sets[0][1] > 1:
@@ -45,7 +45,7 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
     return planned_jets(jets, point, kind)
 
 
-def as_polynomial(factors: Factors, point: Point, kind: Kind) -> Derivatives | None:
+def as_polynomial(factors: Factors, point: Point, kind: PlanKind) -> Derivatives | None:
     """A product of factors as coordinate derivatives, if it is pushed in this form. Second
     derivatives are pushed otherwise.
     """
@@ -61,7 +61,7 @@ def _read_together(polynomial: Derivatives, point: Point) -> list[WeightedJets]:
     ]
 
 
-def sampled_jets(factors: Factors, draw: Draw, point: Point, kind: Kind) -> list[WeightedJets]:
+def sampled_jets(factors: Factors, draw: Draw, point: Point, kind: PlanKind) -> list[WeightedJets]:
     """n draws, or all jets if there are at most n terms or the order is one.
 
     First-order parts need no draws, since all their directions add up to a single jet.
@@ -98,7 +98,7 @@ def is_linear(factors: Factors) -> bool:
     return order_of(factors) <= 1 and not any(terms.rank < 0 for terms, _ in factors)
 
 
-def planned_jets(jets: WeightedJets, point: Point, kind: Kind) -> list[WeightedJets]:
+def planned_jets(jets: WeightedJets, point: Point, kind: PlanKind) -> list[WeightedJets]:
     """The terms Π_j (v_rj·∇)^{p_j} by the plan of their pattern p, in which the number of a slot
     stands for its direction. They have a parameter for each direction already, as the plan "nested"
     has.
@@ -123,7 +123,7 @@ def planned_jets(jets: WeightedJets, point: Point, kind: Kind) -> list[WeightedJ
 
 
 def coordinate_jets(
-    wanted: Sequence[Alpha], point: Point, kind: Kind
+    wanted: Sequence[Alpha], point: Point, kind: PlanKind
 ) -> dict[Alpha, list[WeightedJets]]:
     """Coordinate derivatives, planned together. A variable is (argnum, coordinate)."""
     scheme = scheme_of(wanted, kind)

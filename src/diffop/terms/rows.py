@@ -11,7 +11,7 @@ from ..notation import dims_mark, variable_symbol
 from ..probes import AbstractDenseProbe, AbstractProbe, Shifted
 from ..probes.base import target_of
 from ..schemes.expansion import Alpha
-from ..schemes.names import Kind, scheme_of
+from ..schemes.names import PlanKind, scheme_of
 from ..schemes.scheme import Readout, Scheme
 from .inner import InnerFunction
 from .nonlocal_terms import Nonlocal
@@ -34,7 +34,7 @@ def _jets_and_weights(readout: Readout) -> tuple[str, str]:
 
 
 def describe(
-    name: str, factors: Factors, draws: int | None, probe: AbstractProbe | None, kind: Kind
+    name: str, factors: Factors, draws: int | None, probe: AbstractProbe | None, kind: PlanKind
 ) -> tuple[PlanRow, Scheme | None]:
     """The row of one product of factors, and the scheme of its terms' pattern if it needs one."""
     order = order_of(factors)

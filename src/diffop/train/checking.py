@@ -19,7 +19,7 @@ from ..parallel.processes import by_first
 from ..pde import AbstractReferenceProblem
 from ..precision import PRECISIONS
 from ..runs import directory as files
-from ..runs.settings import Problem, Settings, as_settings, recommended
+from ..runs.settings import GivenProblem, Settings, as_settings, recommended
 from ..storage.disk import MARGIN, room
 from .checkpoints import Checkpoints
 from .iteration import State
@@ -31,7 +31,7 @@ _CHECKPOINTS = 4  # the last two, the best, and the one that is being written
 
 
 def check(
-    settings: Settings | Problem,
+    settings: Settings | GivenProblem,
     directory: str | os.PathLike,
     overwrite: bool = False,
     *,

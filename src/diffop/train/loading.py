@@ -14,7 +14,7 @@ from ..paths import path_of
 from ..pde import AbstractProblem
 from ..precision import PRECISIONS
 from ..runs.directory import CHECKPOINTS, MODEL, REPORT, RUN, read, settings_of, started_with
-from ..runs.settings import Problem, Settings, identity, own_dim
+from ..runs.settings import GivenProblem, Settings, identity, own_dim
 from ..scalars import plain
 from ..storage.disk import is_as_signed
 from .checkpoints import Checkpoints
@@ -26,7 +26,7 @@ def load(
     directory: str | os.PathLike,
     checkpoint: int | str | None = None,
     *,
-    problem: Problem | None = None,
+    problem: GivenProblem | None = None,
     optimiser: Maker | None = None,
 ) -> PyTree:
     """The trained model of a run, or that of one of its checkpoints.
@@ -99,7 +99,7 @@ def _check_depth(depth: int, *files: pathlib.Path) -> None:
         raise ValueError(f"{depth} hidden layers are not in {size} bytes")
 
 
-def _settings(path: pathlib.Path, stored: dict[str, Any], problem: Problem | None) -> Settings:
+def _settings(path: pathlib.Path, stored: dict[str, Any], problem: GivenProblem | None) -> Settings:
     """The settings of a run, with the problem itself in place of its name."""
     settings = settings_of(stored)
     if problem is None:
@@ -114,7 +114,7 @@ def _settings(path: pathlib.Path, stored: dict[str, Any], problem: Problem | Non
 
 
 def _load_checkpoint(
-    path: pathlib.Path, which: int | str, problem: Problem | None, optimiser: Maker | None
+    path: pathlib.Path, which: int | str, problem: GivenProblem | None, optimiser: Maker | None
 ) -> PyTree:
     started = started_with(path)
     if started is None:

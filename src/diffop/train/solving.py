@@ -24,7 +24,7 @@ from ..runs import directory as files
 from ..runs.evaluate import FixedPoints, Measured, NoPoints
 from ..runs.pictures import Curve, save_beside_reference, save_curves, save_picture
 from ..runs.report import Report
-from ..runs.settings import Problem, Settings, as_settings
+from ..runs.settings import GivenProblem, Settings, as_settings
 from ..storage.environment import environment
 from ..streams import VERSION
 from .checking import check
@@ -41,7 +41,7 @@ _RESOLUTION = 201
 
 
 def solve(
-    settings: Settings | Problem,
+    settings: Settings | GivenProblem,
     directory: str | os.PathLike,
     overwrite: bool = False,
     *,

@@ -23,11 +23,11 @@ from ...terms.arguments import checked_entry, described, is_function
 from ...terms.entries import Entry
 from ..domains.domain import AbstractDomain, AbstractPart
 
-Value: TypeAlias = int | float | Shaped[Array | np.ndarray, "..."] | Callable[..., Any]
+GivenValue: TypeAlias = int | float | Shaped[Array | np.ndarray, "..."] | Callable[..., Any]
 """What is prescribed: a number or an array for a constant, or a function of the point."""
 
 
-def as_value(value: Any) -> Value:
+def as_value(value: Any) -> GivenValue:
     """Checks a prescribed value.
 
     **Raises:** `TypeError` for anything else.
@@ -133,7 +133,7 @@ class Conditions(eqx.Module):
         return tuple(each for several in made for each in several)
 
 
-def at_points(value: Value, points: Points) -> Shaped[Array, "count ..."]:
+def at_points(value: GivenValue, points: Points) -> Shaped[Array, "count ..."]:
     """The prescribed values at each of the points.
 
     **Raises:** `ValueError` for a function of other arguments.

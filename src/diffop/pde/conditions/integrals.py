@@ -17,9 +17,9 @@ from ...streams import stream
 from ...terms.arguments import checked_integer, is_function
 from ..domains.domain import AbstractDomain
 from ..domains.space_time import SpaceTime
-from .base import AbstractDrawnCondition, Value, as_value, at_points
+from .base import AbstractDrawnCondition, GivenValue, as_value, at_points
 
-Asked: TypeAlias = Sequence[tuple[Callable[..., Any] | None, Value]]
+Asked: TypeAlias = Sequence[tuple[Callable[..., Any] | None, GivenValue]]
 """Functions that multiply u, and the values that the integrals must have."""
 
 
@@ -136,7 +136,7 @@ class Normalised(_AbstractOfIntegrals):
         ```
     """
 
-    value: Value = eqx.field(converter=as_value, default=1.0)
+    value: GivenValue = eqx.field(converter=as_value, default=1.0)
 
     def __check_init__(self) -> None:
         self.check()

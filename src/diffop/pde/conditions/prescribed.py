@@ -16,7 +16,7 @@ from ..domains.domain import AbstractDomain, AbstractPart
 from ..domains.space_time import SpaceTime
 from .base import (
     AbstractDrawnCondition,
-    Value,
+    GivenValue,
     along_normal,
     as_value,
     at_points,
@@ -32,7 +32,7 @@ class _AbstractPrescribed(AbstractDrawnCondition):
     """The value of an operator applied to u is given."""
 
     @abstractmethod
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, GivenValue, Place]:
         """The operator, applied to all of u, its value, and the place."""
 
     def draw(self, key: PRNGKeyArray, count: int) -> tuple[Condition]:
@@ -67,7 +67,7 @@ class Prescribed(_AbstractPrescribed):
     """
 
     operator: Operator | NonlinearOperator
-    value: Value = eqx.field(converter=as_value)
+    value: GivenValue = eqx.field(converter=as_value)
     on: Place
 
     def __check_init__(self) -> None:
@@ -77,7 +77,7 @@ class Prescribed(_AbstractPrescribed):
                 f"Prescribed expects an operator, such as diffop.Partial(0), got {self.operator!r}."
             )
 
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, GivenValue, Place]:
         return self.operator, self.value, self.on
 
 
@@ -114,13 +114,13 @@ class Dirichlet(_AbstractPrescribed):
         ```
     """
 
-    value: Value = eqx.field(converter=as_value)
+    value: GivenValue = eqx.field(converter=as_value)
     on: Place
 
     def __check_init__(self) -> None:
         check_place(self, self.on)
 
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, GivenValue, Place]:
         return Identity(), self.value, self.on
 
 
@@ -144,13 +144,13 @@ class Neumann(_AbstractPrescribed):
         ```
     """
 
-    value: Value = eqx.field(converter=as_value)
+    value: GivenValue = eqx.field(converter=as_value)
     on: AbstractPart
 
     def __check_init__(self) -> None:
         check_normal(self, self.on)
 
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, GivenValue, Place]:
         return along_normal(self.on), self.value, self.on
 
 
@@ -175,15 +175,15 @@ class Robin(_AbstractPrescribed):
         ```
     """
 
-    a: Value = eqx.field(converter=as_value)
-    b: Value = eqx.field(converter=as_value)
-    value: Value = eqx.field(converter=as_value)
+    a: GivenValue = eqx.field(converter=as_value)
+    b: GivenValue = eqx.field(converter=as_value)
+    value: GivenValue = eqx.field(converter=as_value)
     on: AbstractPart
 
     def __check_init__(self) -> None:
         check_normal(self, self.on)
 
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, GivenValue, Place]:
         mixed = self.a * Identity() + self.b * along_normal(self.on)
         return mixed, self.value, self.on
 
@@ -211,7 +211,7 @@ class Initial(_AbstractPrescribed):
         ```
     """
 
-    value: Value = eqx.field(converter=as_value)
+    value: GivenValue = eqx.field(converter=as_value)
     on: SpaceTime
     order: int = eqx.field(static=True, converter=plain, kw_only=True, default=0)
 
@@ -222,5 +222,5 @@ class Initial(_AbstractPrescribed):
                 f"Initial expects a domain with time, a diffop.pde.SpaceTime, got {self.on!r}."
             )
 
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, GivenValue, Place]:
         return self.on.rate(self.order), self.value, self.on.initial

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, final
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ...complete import Complete
-from ...equations.points import Point, Points
+from ...equations.points import OnePoint, Points
 from ...terms.arguments import is_function
 from ..sampling.rejection import restricted
 from .sections import Section
@@ -44,7 +44,7 @@ class AbstractPart(Complete):
 
     @property
     @abstractmethod
-    def across(self) -> Point | None:
+    def across(self) -> OnePoint | None:
         """The step to the opposite face."""
 
     @property
@@ -104,7 +104,7 @@ class Where(AbstractPart):
         return self.part.normal
 
     @property
-    def across(self) -> Point | None:
+    def across(self) -> OnePoint | None:
         """The step of the whole part."""
         return self.part.across
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ...equations.points import Point, Points
+from ...equations.points import OnePoint, Points
 from ...nn import BoxInput
 from ...operators.base import Operator
 from ...operators.elementary import Identity, Partial
@@ -210,7 +210,7 @@ class Lasting(AbstractPart):
         return normal if normal is None or self.argument is not None else jnp.append(normal, 0.0)
 
     @property
-    def across(self) -> Point | None:
+    def across(self) -> OnePoint | None:
         """The step of the part of space, at the same time."""
         step = self.part.across
         return None if step is None else _joined(step, jnp.zeros(()), self.argument)
