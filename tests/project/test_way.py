@@ -8,7 +8,7 @@ import pytest
 from .pages import DOCS
 
 MOST = {
-    "code lines": 9_036,
+    "code lines": 9_038,
     "functions on the way": 137,
     "files on the way": 39,
     "isinstance of kinds": 177,

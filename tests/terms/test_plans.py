@@ -81,3 +81,11 @@ def test_divergences_are_read_jet_by_jet():
 def test_sums_that_are_read_from_one_output_count_each():
     both = do.exact([do.Laplacian(), 2.0 * do.SecondOrder(np.arange(1.0, 6.0, dtype=np.float32))])
     assert both.jets(jnp.ones(5)).coefficients == 5 + 2
+
+
+@pytest.mark.parametrize("operator", [do.Identity(), do.Gradient(), do.Hessian()], ids=str)
+def test_values_and_gradients_push_no_jets(operator):
+    """Hessians of many coordinates are gradients of gradients."""
+    plan = operator.jets(jnp.ones(5))
+    assert plan.total == plan.coefficients == 0
+    assert str(plan) == "no jets: values alone, and gradients in reverse mode"

@@ -200,6 +200,8 @@ class ResolvedPlan:
     def __repr__(self) -> str:
         header = ("operator", "of", "jets", "directions", "reads", "coefficients", "method")
         rows = [row for push in _all_of(self.pushes) for row in push.rows]
+        if not rows:
+            return "no jets: values alone, and gradients in reverse mode"
         least = self.least  # counted once: it may take a second
         bound = "" if least is None else f" (least: {least})"
         jets, numbers = _counted(self.total, "jet"), _counted(self.coefficients, "coefficient")
