@@ -354,6 +354,11 @@ CASES = {
         lambda: estimate(do.Laplacian()).controlled(u, lambda x: jnp.ones(1))(u)(X),
         r"value of the control at a point has shape \(1,\), and its estimate shape \(\); no shape",
     ),
+    # arguments that have names only
+    "function_in_place_of_a_name": (
+        lambda: do.Laplacian(u),
+        r"Laplacian are given by their names, got <function u .*Laplacian\(\)\.exact\(u\)\(x\)\.$",
+    ),
     # equality
     "traced_equality": (
         lambda: jax.jit(lambda c: c * do.Laplacian() == do.Laplacian())(jnp.array(1.0)),

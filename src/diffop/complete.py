@@ -1,5 +1,6 @@
 """The base of all classes that users subclass."""
 
+import inspect
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -10,7 +11,8 @@ T = TypeVar("T", bound="Complete")
 class Complete(eqx.Module):
     """A base whose subclasses are told at once of all methods and attributes that they lack.
 
-    **Raises:** `TypeError` when a class that lacks some is called.
+    **Raises:** `TypeError` when a class that lacks some is called, or one that has no argument with
+    a place is given one, as in `Laplacian(u)`.
     """
 
     def __new__(cls: type[T], *args: Any, **kwargs: Any) -> T:
@@ -23,4 +25,16 @@ class Complete(eqx.Module):
                 f"{cls.__name__} lacks {', '.join(lacks)}, which every {base.__name__} has; define "
                 "them, methods by def and attributes by name = …"
             )
+        if args and _takes_no_places(cls.__init__):
+            applied = f"; it is applied afterwards, {cls.__name__}().exact(u)(x)"
+            raise TypeError(
+                f"arguments of {cls.__name__} are given by their names, got {args[0]!r}"
+                f"{applied if getattr(cls, 'is_operator', False) else ''}."
+            )
         return super().__new__(cls)  # pyright: ignore[reportArgumentType]
+
+
+def _takes_no_places(function: Any) -> bool:
+    """Whether a function takes nothing but `self` without a name."""
+    code = inspect.unwrap(function).__code__
+    return code.co_argcount == 1 and not code.co_flags & inspect.CO_VARARGS
