@@ -393,7 +393,7 @@ CASES = {
     ),
     "as_many": (
         lambda: do.losses.ResidualLoss(HEAT, probes="exact", points=(POINTS[0], np.ones(3))),
-        r"one for each argument of u, .*, got shape \(4, 2\), \(3,\), batch=None",
+        r"one for each argument of u, got shape \(4, 2\), \(3,\); many",
     ),
     "argnum": (
         lambda: do.pde.SpaceTime(SPACE, 1.0, argnum=2),
