@@ -125,7 +125,7 @@ def timed(programs: dict[str, Any], operands: Any) -> Iterator[tuple[float, floa
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--of", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS))
-    parser.add_argument("--electrons", type=int, nargs="+", default=[4, 10, 30, 100])
+    parser.add_argument("--electrons", type=int, nargs="+", default=[4, 10, 30])
     parser.add_argument("--walkers", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--parts", nargs="+", default=["value", "gradient"])
     options = parser.parse_args()
