@@ -36,5 +36,5 @@ class Complete(eqx.Module):
 
 def _takes_no_places(function: Any) -> bool:
     """Whether a function takes nothing but `self` without a name."""
-    code = inspect.unwrap(function).__code__
-    return code.co_argcount == 1 and not code.co_flags & inspect.CO_VARARGS
+    code = getattr(inspect.unwrap(function), "__code__", None)  # None for one in C
+    return code is not None and code.co_argcount == 1 and not code.co_flags & inspect.CO_VARARGS

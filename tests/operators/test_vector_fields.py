@@ -276,6 +276,26 @@ def test_divergences_of_tensors():
     np.testing.assert_allclose(weighted.exact(field)(x), right, rtol=1e-12)
 
 
+def test_divergences_of_tensors_of_one_row():
+    """A row of three entries is a tensor where the argument is a vector, and a vector field where
+    the argument is a row.
+    """
+    (x,) = X[:1]
+    right = jnp.trace(JACOBIAN(field)(x))
+    row = lambda x: field(x)[None]
+    np.testing.assert_allclose(do.Divergence().exact(row)(x), [right], rtol=1e-12)
+    one = lambda x: jnp.sum(field(x) ** 2)[None]
+    flux = (do.Divergence() @ do.Gradient()).exact(one)(x)
+    np.testing.assert_allclose(flux, do.Laplacian().exact(one)(x), rtol=1e-12)
+    matrix = lambda x: field(x[0])[None]
+    np.testing.assert_allclose(do.Divergence().exact(matrix)(x[None]), right, rtol=1e-12)
+    some = lambda x: jnp.tanh(jnp.outer(jnp.arange(1.0, 4.0), x[:2])) * x[2]  # 3 × 2, of six
+    whole = JACOBIAN(some)(jnp.asarray(MANY))
+    right = whole[:, 0, 0] + whole[:, 1, 1]
+    got = do.Divergence(dims=(0, 1)).exact(some)(jnp.asarray(MANY))
+    np.testing.assert_allclose(got, right, rtol=1e-12)
+
+
 @pytest.mark.parametrize("probes", ["sparse", "rademacher"])
 def test_estimates_of_divergences_of_tensors(probes):
     """All draws of one term, or of one vector of signs, have the divergence as their mean."""

@@ -15,8 +15,7 @@ XLA on CPUs adds up over directions many times more slowly behind an axis of siz
 
 Gain, on a CPU: without it, an exact Laplacian in 1,000 dimensions and its gradient take 1.1 times
 as long and four times the temporary memory; estimates of order eight take twice the memory. The
-kinetic energy of one walker of 30 electrons with attention takes 2.1 times as long. With the axis,
-parts of one walker of 100 electrons take 2.8 times as long.
+kinetic energy of one walker of 30 electrons with attention takes 2.1 times as long.
 """
 
 import functools

@@ -107,9 +107,11 @@ class Hessian(AbstractOfCoordinates):
     Up to four coordinates it takes one jet with a parameter for each, which is $d + d(d+1)/2$
     coefficients, planned together with other derivatives with respect to single coordinates; first
     derivatives come for free. In more coordinates it is the gradient of the gradient: d directions
-    through reverse mode. It is exact in estimates too, since its entries are not sums. For a sum
-    over its entries, such as $C:∇²u$, use [`diffop.SecondOrder`][], which needs no matrix of
-    derivatives; for products with it `Directional(v) @ Gradient()`.
+    through reverse mode, with the digits that reverse mode has. In the tails of functions such as
+    tanh these are fewer; `plan="nested"` takes the jets, and long to compile. It is exact in
+    estimates too, since its entries are not sums. For a sum over its entries, such as $C:∇²u$, use
+    [`diffop.SecondOrder`][], which needs no matrix of derivatives; for products with it
+    `Directional(v) @ Gradient()`.
 
     !!! example
 

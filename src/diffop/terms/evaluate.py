@@ -364,7 +364,7 @@ def _contract(outputs: PyTree, jets: WeightedJets, segment: Segment, point: Poin
     flat = jnp.concatenate([leaf.reshape(jets.size, -1).astype(kind) for leaf in leaves], axis=1)
     size = point.size(argnum, segment.text)
     shape = leaves[0].shape[1:] if len(leaves) == 1 else flat.shape[1:]
-    rows = _rows(shape, size, dims)
+    rows = _rows(shape, _ends(point, argnum, dims), size, dims)
     if rows is None:
         several = (
             " Of some of them: Divergence(…) @ Component((0, 1))." if flat.shape[1] > 1 else ""
@@ -383,12 +383,25 @@ def _contract(outputs: PyTree, jets: WeightedJets, segment: Segment, point: Poin
     return contracted(flat)
 
 
+def _ends(point: Point, argnum: int, dims: tuple[int, ...] | None) -> list[tuple[int, ...]]:
+    """The axes that a vector field has: those of the argument, or one for `dims`."""
+    shapes = [jnp.shape(leaf) for leaf in jax.tree.leaves(point.args[argnum])]
+    own = shapes if len(shapes) == 1 and shapes[0] else []
+    return own if dims is None else [*own, (len(dims),)]
+
+
 def _rows(
-    shape: tuple[int, ...], size: int, dims: tuple[int, ...] | None
+    shape: tuple[int, ...],
+    ends: Sequence[tuple[int, ...]],
+    size: int,
+    dims: tuple[int, ...] | None,
 ) -> tuple[int, ...] | None:
-    """The axes of a tensor before those that are contracted, which have as many entries as there
-    are coordinates, or `dims`; None if there are no such axes.
+    """The axes of a tensor before those that are contracted: these are the axes of a vector field,
+    or have as many entries as there are coordinates, or `dims`; None if there are none of both.
     """
+    for end in ends:
+        if shape[-len(end) :] == end:
+            return shape[: -len(end)]
     wanted = {size} if dims is None else {size, len(dims)}
     first = (n for n in range(len(shape)) if math.prod(shape[n:]) in wanted)
     return next((shape[:n] for n in first), () if not shape and 1 in wanted else None)

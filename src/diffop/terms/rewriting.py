@@ -25,8 +25,8 @@ coordinates the gradient of the gradient takes d directions through reverse mode
 
     ∇∇ᵀu = ∇(∇u).
 
-Of a network with three layers of 64 units that is as fast in three coordinates, three times as fast
-in six, and nine times in twenty, and its program does not grow with d.
+Its program does not grow with d. It has the digits of reverse mode: in tails, such as that of tanh,
+fewer than jets have.
 
 *Sums of order one.* Terms of order one that are only added up are Σ_j c_j(x) D_j. Order one is
 linear in the direction v,
