@@ -3,7 +3,7 @@
     python -m benchmarks.studies.electrons
     python -m benchmarks.studies.electrons --electrons 100 --walkers 4 --of scores
 
-Three programs differ in what their entries see:
+The programs differ in what their entries see:
 
 - `sum`: `mean(exp(r rᵀ) r)`, in two dimensions. Each score sees two electrons.
 - `scores`: two layers of softmax attention whose queries and keys see one electron, and whose

@@ -29,6 +29,10 @@ class Gradient(DifferentialOperator):
     does; otherwise a vector. If u is not scalar, these axes follow u's own: for a vector-valued u
     it is the Jacobian $J_ij = ∂_j u_i$, and `J @ u` in a residual is the advection $u·∇u$.
 
+    It is computed in reverse mode, with JAX's own slopes, unless jets of higher derivatives carry
+    it. Where such a slope is a difference, as that of tanh in its tails, `Partial`s have more
+    digits.
+
     Like other operators it differentiates functions with a `jax.custom_vjp` as they are written. It
     uses the rule only if there is no other derivative, as for a callback.
 

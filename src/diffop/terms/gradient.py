@@ -20,7 +20,8 @@ from .modes import Modes, modes_of
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:
     """∇u in the structure of the argument; σᵀ∇u, a∇u, or ∇u restricted to some coordinates, as a
-    vector. Its axes follow u's own, in u's type; each component equals that of `Partial`.
+    vector. Its axes follow u's own, in u's type; each component is that of `Partial`,
+    with the digits of reverse mode.
     """
     factor.count(point)
     program, shape = jax.make_jaxpr(lambda: point.value_of(u), return_shape=True)()
