@@ -113,6 +113,18 @@ def test_a_point_that_is_divided(name, mesh, put):
     np.testing.assert_allclose(got, jax.jit(applied(OPERATORS[name], u))(x), rtol=1e-10)
 
 
+def test_first_derivatives_at_a_point_that_is_divided(mesh, put):
+    """The Jacobian of a vector as divided as the point, beside a gradient."""
+    x = jr.normal(jr.key(1), (D,))
+    u = lambda x: (jnp.sin(x), jnp.sum(x**3))
+    rows, slope = of_one_device(do.Gradient().exact(u), mesh, put(x, "i"))
+    np.testing.assert_allclose(rows, np.diag(np.cos(x)), rtol=1e-12)
+    np.testing.assert_allclose(slope, 3 * np.square(x), rtol=1e-12)
+    scalar = lambda x: jnp.sum(x**3)
+    slope = of_one_device(do.Gradient().exact(scalar), mesh, put(x, "i"))
+    np.testing.assert_allclose(slope, 3 * np.square(x), rtol=1e-12)
+
+
 MET = {
     "add": lambda h: jnp.sqrt(jnp.sum(h * h) + 1),
     "logsumexp": jax.nn.logsumexp,

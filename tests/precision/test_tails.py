@@ -277,10 +277,34 @@ def test_numbers_of_rows_that_a_sum_over_all_does_not_share():
         np.testing.assert_allclose(got, jax.hessian(function)(x), atol=1e-14)
 
 
-def test_hessians_by_jets_have_the_digits_of_tails():
-    """In six coordinates too, where the plan is asked for; ∂²tanh = −2 tanh sech²."""
-    x = np.array([0.3, -3.7, 8.0, -8.0, 12.0, -15.0])
-    u = lambda x: jnp.sum(jnp.tanh(x))
-    got = do.Hessian().exact(u, plan="nested")(jnp.asarray(x, jnp.float32))
-    expected = np.diag(-2 * np.tanh(x) / np.cosh(x) ** 2)
-    np.testing.assert_allclose(got, expected, rtol=1e-6)
+SLOPES = {name: FUNCTIONS[name] for name in ("tanh", "logistic", "softplus", "silu", "expm1")}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_gradients_and_hessians(name):
+    """In reverse mode too, and in more coordinates than jets take: both in every digit, where
+    `jax.grad` of tanh is 0.
+    """
+    f, by_digits = SLOPES[name]
+    x = np.float32([0.3, -3.7, 8.0, -8.0, 12.0, -15.0])
+    u = lambda x: jnp.sum(f(x))
+    _, first, second, *_ = np.asarray(digits.derivatives(by_digits, x))
+    at = jnp.asarray(x)
+    np.testing.assert_allclose(do.Gradient().exact(u)(at), first, rtol=1e-6)
+    np.testing.assert_allclose(do.Hessian().exact(u)(at), np.diag(second), rtol=2e-6)
+    np.testing.assert_allclose(do.Hessian().exact(u, plan="nested")(at), np.diag(second), rtol=2e-6)
+    twice = lambda x: jnp.stack([u(x), u(2 * x)])
+    rows = do.Gradient().exact(twice)(at / 2)[1]
+    np.testing.assert_allclose(rows, 2 * first, rtol=1e-6)
+
+
+def test_gradients_of_fields_and_products_with_hessians():
+    """A coefficient's own slope, and products with a Hessian whose draws span all directions."""
+    x = jnp.float32([9.0, -10.0, 8.5])
+    slope = lambda x: 1 / np.cosh(np.float64(x)) ** 2
+    a = lambda x: jnp.tanh(x[0])
+    got = do.DivergenceForm(a).exact(lambda x: x[0])(x)
+    np.testing.assert_allclose(got, slope(9.0), rtol=1e-6)
+    trace = do.Laplacian().deflate(jax.random.key(0), 6)(lambda x: jnp.sum(jnp.tanh(x)))(x)
+    expected = np.sum(-2 * np.tanh(np.float64(x)) * slope(x))
+    np.testing.assert_allclose(trace, expected, rtol=1e-5)

@@ -23,7 +23,7 @@ from ..terms.evaluate import (
 )
 from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.products import is_drawn, is_sampled
-from ..terms.rewriting import gradient_of_gradient, product_rule
+from ..terms.rewriting import composed, product_rule
 from ..terms.term import Part, Segment
 
 
@@ -99,7 +99,7 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
         value if parts else None for value, parts in zip(apply_all(own, u, point), own, strict=True)
     ]
     flat = [
-        (position, gradient_of_gradient(term, point), part.draw)
+        (position, composed(term, point, powers=False), part.draw)
         for position, parts in enumerate(operators)
         for part in parts
         if part.draw is not None
@@ -109,7 +109,10 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
     numbers = {identity: number for number, identity in enumerate(different)}
     sampled: dict[DesignOf, list[PyTree | None]] = {}
     terms = [
-        gradient_of_gradient(term, point) for parts in own for part in parts for term in part.terms
+        composed(term, point, powers=False)
+        for parts in own
+        for part in parts
+        for term in part.terms
     ]
     exact_jets = segment_jets([(term.head, None) for term in terms], point)
     pushed = number_pushed([each for wanted in exact_jets for each in wanted or ()])

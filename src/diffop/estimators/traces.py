@@ -24,7 +24,7 @@ from ..jets.low_rank import LowRankForm
 from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms
-from ..terms.modes import Modes, modes_of
+from ..terms.first_derivatives import grad, linearized
 from ..terms.term import Term
 from ..versions import varying_axes
 from .trace_estimators import Products
@@ -70,8 +70,7 @@ def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point:
         left, right = _same, factor.product(point)
     moved = _moved(factor, function, point, left)
     origin = own_copy(moved, _origin(factor, point))
-    modes = modes_of(jax.make_jaxpr(moved)(origin))
-    return _linearised(modes, modes.grad(moved), origin, right, point.chunk)
+    return _products(lambda z: grad(moved, z), origin, right, point.chunk)
 
 
 def _same(v: Vector) -> Vector:
@@ -92,7 +91,7 @@ def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> 
     rows = np.arange(values) if values != size or factor.dims is None else np.asarray(factor.dims)
     moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, _same)
     origin = own_copy(moved, _origin(factor, point))
-    return _linearised(modes_of(jax.make_jaxpr(moved)(origin)), moved, origin, _same, point.chunk)
+    return _products(moved, origin, _same, point.chunk)
 
 
 def _count(u: Callable[..., PyTree], point: Point) -> int:
@@ -121,8 +120,7 @@ def _origin(factor: Trace, point: Point) -> Vector:
     return jnp.zeros(factor.count(point), point.dtype(factor.argnum))
 
 
-def _linearised(
-    modes: Modes,
+def _products(
     function: Callable[[Vector], Array],
     origin: Vector,
     right: Callable[[Vector], Vector],
@@ -132,7 +130,7 @@ def _linearised(
     several rows at once.
     """
     axes = varying_axes(origin)
-    tangent = modes.linearize(function, origin)
+    tangent = linearized(function, origin)
 
     def product(v: Vector) -> Any:
         step = jnp.asarray(right(v.astype(origin.dtype))).astype(origin.dtype)

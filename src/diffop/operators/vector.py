@@ -29,9 +29,8 @@ class Gradient(DifferentialOperator):
     does; otherwise a vector. If u is not scalar, these axes follow u's own: for a vector-valued u
     it is the Jacobian $J_ij = ∂_j u_i$, and `J @ u` in a residual is the advection $u·∇u$.
 
-    It is computed in reverse mode, with JAX's own slopes, unless jets of higher derivatives carry
-    it. Where such a slope is a difference, as that of tanh in its tails, `Partial`s have more
-    digits.
+    Each derivative has the digits of a jet, as `Partial` has: those that `jax.grad` loses in the
+    tails of functions such as tanh are there.
 
     Like other operators it differentiates functions with a `jax.custom_vjp` as they are written. It
     uses the rule only if there is no other derivative, as for a callback.
@@ -111,11 +110,9 @@ class Hessian(AbstractOfCoordinates):
     Up to four coordinates it takes one jet with a parameter for each, which is $d + d(d+1)/2$
     coefficients, planned together with other derivatives with respect to single coordinates; first
     derivatives come for free. In more coordinates it is the gradient of the gradient: d directions
-    through reverse mode, with the digits that reverse mode has. In the tails of functions such as
-    tanh these are fewer; `plan="nested"` takes the jets, and long to compile. It is exact in
-    estimates too, since its entries are not sums. For a sum over its entries, such as $C:∇²u$, use
-    [`diffop.SecondOrder`][], which needs no matrix of derivatives; for products with it
-    `Directional(v) @ Gradient()`.
+    through reverse mode. It is exact in estimates too, since its entries are not sums. For a sum
+    over its entries, such as $C:∇²u$, use [`diffop.SecondOrder`][], which needs no matrix of
+    derivatives; for products with it `Directional(v) @ Gradient()`.
 
     !!! example
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
@@ -27,6 +26,7 @@ from ..jets.point import Point
 from ..jets.terms import Factor, Located
 from .derived_fields import by_coordinates
 from .evaluate import apply
+from .first_derivatives import by_columns
 from .nonlocal_terms import Nonlocal
 from .term import (
     Part,
@@ -184,7 +184,7 @@ def _jacobian(point: Point, changed: Matrix | Direction, argnum: int) -> Array:
     flat, at = by_coordinates(
         lambda *args, **_: _flat(changed.mapping, args[argnum]), point, argnum
     )
-    jacobian = jax.jacfwd(at)(flat)
+    jacobian = by_columns(at, flat)
     if jacobian.shape[0] != jacobian.shape[1]:
         raise ValueError(
             "in_coordinates expects a map to as many coordinates as it takes; got one from "

@@ -20,6 +20,7 @@ from ..jets.index_terms import CoordinateTerms
 from ..jets.point import Point
 from ..jets.vector_terms import DivergenceTerms
 from .evaluate import apply
+from .first_derivatives import along
 from .term import Part, factor_term, function_name
 
 
@@ -123,8 +124,7 @@ def row_divergence(
 
     def row(place: Array, number: Array) -> Array:
         unit = jnp.zeros_like(flat).at[place].set(1)
-        slope = jax.jvp(at, (flat,), (unit,))[1]
-        return slope[number]
+        return along(at, flat)(unit)[number]
 
     rows = jax.vmap(row)(jnp.asarray(places), jnp.arange(len(places)))
     return rows if rows.ndim == 1 else jnp.sum(rows, axis=0)

@@ -1,6 +1,6 @@
 """Gradients, in reverse mode: d derivatives at the cost of one."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,18 +15,16 @@ from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
 from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
 from ..versions import varying_axes
-from .modes import Modes, modes_of
+from .first_derivatives import grad, jacobian
 
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:
     """∇u in the structure of the argument; σᵀ∇u, a∇u, or ∇u restricted to some coordinates, as a
-    vector. Its axes follow u's own, in u's type; each component is that of `Partial`,
-    with the digits of reverse mode.
+    vector. Its axes follow u's own, in u's type; each component is that of `Partial`.
     """
     factor.count(point)
-    program, shape = jax.make_jaxpr(lambda: point.value_of(u), return_shape=True)()
-    values, outputs = jax.tree.flatten(shape)
-    rows: list[PyTree] = _jacobian(u, point, factor.argnum, values, modes_of(program))
+    values, outputs = jax.tree.flatten(jax.eval_shape(lambda: point.value_of(u)))
+    rows: list[PyTree] = _jacobian(u, point, factor.argnum, values)
     if not (factor.field is None and factor.dims is None):
         rows = [_ravelled(row, point, factor.argnum) for row in rows]
         if factor.dims is not None:
@@ -42,7 +40,7 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
 
 
 def _jacobian(
-    u: Callable[..., PyTree], point: Point, argnum: int, values: Sequence[Any], modes: Modes
+    u: Callable[..., PyTree], point: Point, argnum: int, values: Sequence[Any]
 ) -> list[PyTree]:
     """The derivative of each of u's outputs, in the structure of the argument.
 
@@ -51,28 +49,35 @@ def _jacobian(
     """
     argument = jax.tree.map(jnp.asarray, point.args[argnum])
 
-    def parts(variables: PyTree) -> list[tuple[Array, ...]]:
+    def parts(variables: PyTree) -> list[Array]:
         x = jax.tree.map(_with_real_part, argument, variables)
         value = u(*point.args[:argnum], x, *point.args[argnum + 1 :], **point.kwargs)
-        found = jax.tree.leaves(value)
-        moving = [y for y in found if jnp.issubdtype(jnp.result_type(y), jnp.inexact)]
-        return [(jnp.real(y), jnp.imag(y)) if jnp.iscomplexobj(y) else (y,) for y in moving]
+        return [part for y in jax.tree.leaves(value) for part in _real_parts(y)]
 
     variables = own_copy(parts, jax.tree.map(jnp.real, argument))
-    some = any(jnp.issubdtype(y.dtype, jnp.inexact) for y in values)
-    jacobians: Iterator[Any] = iter(modes.jacrev(parts)(variables) if some else [])
+    moving = [y for y in values if jnp.issubdtype(y.dtype, jnp.inexact)]
+    if [(y.shape, jnp.iscomplexobj(y)) for y in moving] == [((), False)]:
+        found = iter([grad(lambda x: parts(x)[0], variables)])  # without an axis for one value
+    else:
+        found = iter(jacobian(parts, variables) if moving else [])
     rows = []
     for y in values:
-        if jnp.issubdtype(y.dtype, jnp.inexact):
-            pair = next(jacobians)
-            rows.append(jax.tree.map(_complex, *pair) if len(pair) > 1 else pair[0])
+        if not jnp.issubdtype(y.dtype, jnp.inexact):
+            rows.append(
+                jax.tree.map(lambda x, s=y.shape: jnp.zeros(s + x.shape, x.dtype), variables)
+            )
+        elif jnp.iscomplexobj(y):
+            rows.append(jax.tree.map(_complex, next(found), next(found)))
         else:
-            rows.append(jax.tree.map(partial(_zeros, y.shape), variables))
+            rows.append(next(found))
     return rows
 
 
-def _zeros(shape: tuple[int, ...], x: Array) -> Array:
-    return jnp.zeros((*shape, *x.shape), x.dtype)
+def _real_parts(y: Any) -> list[Array]:
+    """The real numbers that move in an output of u."""
+    if not jnp.issubdtype(jnp.result_type(y), jnp.inexact):
+        return []
+    return [jnp.real(y), jnp.imag(y)] if jnp.iscomplexobj(y) else [jnp.asarray(y)]
 
 
 def _with_real_part(x: Array, real: Array) -> Array:

@@ -25,8 +25,7 @@ coordinates the gradient of the gradient takes d directions through reverse mode
 
     ∇∇ᵀu = ∇(∇u).
 
-Its program does not grow with d. It has the digits of reverse mode: in tails, such as that of tanh,
-fewer than jets have.
+Its program does not grow with d.
 
 *Sums of order one.* Terms of order one that are only added up are Σ_j c_j(x) D_j. Order one is
 linear in the direction v,
@@ -61,8 +60,8 @@ from ..schemes.scheme import Scheme
 from .arranging import derivatives_of
 from .coefficients import plain, value_at
 from .entries import Entries
+from .first_derivatives import grad
 from .forward_gradient import forward_gradients
-from .modes import modes_of
 from .powers import Request, by_powers
 from .products import as_polynomial
 from .sharing import FEW
@@ -72,25 +71,6 @@ MANY = 3
 """Powers of at least this many terms are nested."""
 _LARGE = 1e15
 """Coefficients as far as this from one multiply the result instead of directions."""
-
-
-def gradient_of_gradient(term: Term, point: Point) -> Term:
-    """The term with every Hessian with respect to more than a few coordinates as a gradient of a
-    gradient, unless a plan was asked for.
-    """
-    if point.plan != "auto":
-        return term
-    word: list[Segment] = []
-    for segment in term.word:
-        factor = segment.factors[0] if segment.factors else None
-        if isinstance(factor, HessianTerms) and factor.dimension(point) > FEW:
-            dims = tuple(factor.positions(point).tolist())  # as a vector, whatever the argument is
-            gradient = (GradientTerms(factor.argnum, dims, None),)
-            word.append(Segment(segment.functions, gradient, (1,)))
-            word.append(Segment((), gradient, (1,), segment.entries))
-        else:
-            word.append(segment)
-    return Term(term.coefficient, tuple(word))
 
 
 def product_rule(term: Term, point: Point) -> tuple[Term, ...]:
@@ -150,22 +130,27 @@ class Slope(eqx.Module):
             return a if jnp.issubdtype(a.dtype, jnp.inexact) else a.astype(float)
 
         x = own_copy(value, jax.tree.map(jnp.asarray, args[self.argnum]))
-        modes = modes_of(jax.make_jaxpr(value)(x))
-        slope = ravel_pytree(modes.grad(value)(x))[0]
+        slope = ravel_pytree(grad(value, x))[0]
         return slope if self.dims is None else slope[np.asarray(self.dims)]
 
 
-def composed(term: Term, point: Point) -> Term:
-    """The term with every power written as a composition if that is cheaper."""
+def composed(term: Term, point: Point, powers: bool = True) -> Term:
+    """The term with every Hessian, and every power unless it is estimated, written as a composition
+    where that is cheaper.
+    """
     word: list[Segment] = []
     for segment in term.word:
-        if len(segment.powers) == 1 and segment.powers[0] > 1 and _is_large(segment, point):
-            once = Segment((), segment.factors, (1,))
-            word += [Segment(segment.functions, segment.factors, (1,))]
-            word += [once] * (segment.powers[0] - 2)
-            word += [Segment((), segment.factors, (1,), segment.entries)]
-        else:
+        lone = len(segment.factors) == 1
+        factor, number = (segment.factors[0], segment.powers[0]) if lone else (None, 1)
+        if isinstance(factor, HessianTerms) and _is_nested(factor, point):
+            dims = tuple(factor.positions(point).tolist())  # as a vector, whatever the argument is
+            factor, number = GradientTerms(factor.argnum, dims, None), 2
+        elif factor is None or not (powers and number > 1 and _is_large(segment, point)):
             word.append(segment)
+            continue
+        once = Segment((), (factor,), (1,))
+        word += [Segment(segment.functions, (factor,), (1,)), *[once] * (number - 2)]
+        word.append(Segment((), (factor,), (1,), segment.entries))
     return Term(term.coefficient, tuple(word)) if len(word) > len(term.word) else term
 
 
@@ -175,11 +160,9 @@ def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[Request
     for position, parts in enumerate(operators):
         for part in parts:
             for term in part.terms:
-                if any(isinstance(f, HessianTerms) for s in term.word for f in s.factors):
-                    term = gradient_of_gradient(term, point)
                 for each in product_rule(term, point):
-                    term = composed(each, point) if part.draw is None else each
-                    requests.append((position, term, part.draw))
+                    written = composed(each, point, powers=part.draw is None)
+                    requests.append((position, written, part.draw))
     if len(requests) == 1:
         return requests
     requests = forward_gradients(by_powers(requests, point), point)
@@ -273,6 +256,10 @@ def _is_along_a_direction(segment: Segment) -> bool:
     return segment.order == 1 and all(
         isinstance(factor, Terms) and factor.componentwise for factor in segment.factors
     )
+
+
+def _is_nested(factor: HessianTerms, point: Point) -> bool:
+    return point.plan == "auto" and factor.dimension(point) > FEW
 
 
 def _is_large(segment: Segment, point: Point) -> bool:

@@ -41,7 +41,7 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
 
 def custom_vjp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """There is no forward rule to honour, so coefficients come from the function itself, also in
-    operators that use reverse mode (`terms/modes.py`).
+    operators that use reverse mode (`terms/first_derivatives.py`).
 
     The primal keeps the user's backward rule. Reverse mode through a coefficient differentiates the
     function itself.

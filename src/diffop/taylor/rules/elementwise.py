@@ -153,7 +153,11 @@ def _by_powers(family: Family, derivatives: "Derivatives", series: Series, degre
 def _integrated(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value], position: int
 ) -> list[Value]:
-    """y = ∫ φ′(x(t)) dx, where φ′ is JAX's own derivative, pushed like any other program."""
+    """y = ∫ φ′(x(t)) dx, where φ′ is JAX's own derivative, pushed like any other program. Of one
+    direction φ′(x) dx is JAX's own product, since its transpose is reverse mode.
+    """
+    if all(family.order == 1 and not family.jet_axes for family in families):
+        return piecewise_linear(families, eqn, operands)
     primals = [primal_of(operand) for operand in operands]
     (output,) = bind(eqn, primals)
     derivative = programs.derivative(eqn, primals, position)
