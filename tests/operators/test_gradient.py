@@ -69,3 +69,30 @@ def test_a_loop_without_a_known_end():
     grown = lambda x: lax.while_loop(lambda y: y @ y < 100, lambda y: y * jnp.sin(x) + y, x)
     found = do.Gradient().exact(grown)(jnp.asarray(X, "float32"))
     np.testing.assert_allclose(found, jax.jacfwd(grown)(jnp.asarray(X, "float32")), rtol=1e-6)
+
+
+EDGES = {
+    "relu": jax.nn.relu,
+    "clip": lambda x: jnp.clip(x, -1, 1),
+    "abs": jnp.abs,
+    "leaky": jax.nn.leaky_relu,
+    "maximum": lambda x: jnp.maximum(x, 1 - x),
+    "sqrt": jnp.sqrt,
+    "cut off": lambda x: jnp.sqrt(jax.nn.relu(x)),
+    "cut off again": lambda x: jax.nn.relu(jnp.log(jax.nn.relu(x)) + 1),
+    "guarded": lambda x: jnp.where(x > 0, jnp.log(jnp.where(x > 0, x, 1)), 0),
+    "flat": lambda x: jnp.exp(-1 / x**2),
+    "power": lambda x: x**2.5,
+    "reciprocal": lambda x: 1 / x,
+    "infinite inside": lambda x: jax.nn.relu(x / 0.0),
+}
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", EDGES)
+def test_like_jax_at_kinks_and_poles(name):
+    """The transpose of a choice is a choice: where relu is flat, infinite slopes do not count."""
+    points = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 1e-12, -1e-12, 1e12, -1e12, np.nan])
+    expected = jax.vmap(jax.grad(EDGES[name]))(jnp.asarray(points))
+    got = jax.vmap(do.Gradient().exact(EDGES[name]))(jnp.asarray(points))
+    np.testing.assert_allclose(got, expected, rtol=1e-13)
