@@ -12,30 +12,20 @@ and reaction alone of v, with |A|² from the logistic equation and the phase fro
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import ClassVar, Literal, final
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PyTree
 
-from ...equations.sampled import AtPoints
 from ...operators.elementary import Identity, Partial
 from ...scalars import plain
 from ...terms.shapes import check_shape
-from ..conditions.base import Conditions
-from ..conditions.prescribed import Initial
 from ..domains.box import Box
 from ..domains.space_time import SpaceTime
-from ..problem import AbstractReferenceProblem, Reference
 from ..recommended import LEAST_SQUARES, Recommended
+from .computed import AbstractComputed
 
-_DATA = Path(__file__).parent / "data"
-_STEP, _KNOWN_TO = 0.05, 1.0
-"""The time between values that are known, and the last."""
-
-_REL_ERROR = 3e-6
 _EPSILON, _GROWTH, _TURN = 0.004, 10.0, 1.5
 _STEEP = 25.0
 _BEGUN = 1 / (4 * _EPSILON * _STEEP)
@@ -46,7 +36,7 @@ _CORE = 0.1
 
 
 @final
-class GinzburgLandau(AbstractReferenceProblem):
+class GinzburgLandau(AbstractComputed):
     """Ginzburg-Landau, $A_t = 0.004 ΔA + 10 A − (10 + 15i) |A|² A$ on $[−1, 1]²$, to time 1, a
     spiral.
 
@@ -83,6 +73,7 @@ class GinzburgLandau(AbstractReferenceProblem):
 
     name: ClassVar[str] = "ginzburg-landau"
     dim: ClassVar[int] = 3
+    rel_error: ClassVar[float] = 3e-6
     outputs: ClassVar[int | Literal["scalar"]] = 2
     inputs: ClassVar[int | None] = 2
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
@@ -99,12 +90,7 @@ class GinzburgLandau(AbstractReferenceProblem):
     domain: SpaceTime = eqx.field(init=False)
 
     def __post_init__(self) -> None:
-        if not _STEP <= self.duration <= _KNOWN_TO:
-            raise ValueError(
-                f"{self.name} expects a duration from {_STEP} to {_KNOWN_TO:g}, in which its "
-                f"solution is known at several times, got {self.duration}."
-            )
-        self.domain = SpaceTime(Box((-1.0, -1.0), (1.0, 1.0)), self.duration)
+        self.domain = self._lasting(Box((-1.0, -1.0), (1.0, 1.0)), self.duration)
 
     def operators(self) -> PyTree:
         spread = Partial(0, 2) + Partial(1, 2)
@@ -115,12 +101,6 @@ class GinzburgLandau(AbstractReferenceProblem):
         turned = jnp.stack([u - _TURN * v, v + _TURN * u])
         return values["linear"] + _GROWTH * (u * u + v * v) * turned
 
-    def source(self, x: Float[Array, " dim"]) -> Float[Array, "2"]:
-        return jnp.zeros(2, x.dtype)
-
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
-        return Conditions(Initial(self.initial, on=self.domain))(key, count)
-
     def initial(self, x: Float[Array, " dim"]) -> Float[Array, "2"]:
         """(u, v) at time 0, for a point at any time."""
         return 10 * x[:2][::-1] * jnp.exp(-_STEEP * (x[0] ** 2 + x[1] ** 2))
@@ -130,17 +110,6 @@ class GinzburgLandau(AbstractReferenceProblem):
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, "2"]:
         return _reacted(_diffused(x), x[2])
-
-    def reference(self) -> Reference:
-        with np.load(_DATA / f"{self.name}.npz") as file:
-            u = file["u"]  # at times, the pair, x and y
-        times = _STEP * np.arange(len(u))
-        times = times[times <= self.duration * (1 + 1e-9)]
-        places = np.linspace(-1, 1, u.shape[2], endpoint=False)
-        t, x, y = np.meshgrid(times, places, places, indexing="ij")
-        points = np.stack([x.ravel(), y.ravel(), t.ravel()], axis=1)
-        values = np.moveaxis(u[: len(times)], 1, 3).reshape(-1, 2)
-        return Reference(jnp.asarray(points, float), jnp.asarray(values, float), _REL_ERROR)
 
 
 @final

@@ -15,8 +15,6 @@ from ..recommended import LEAST_SQUARES, Recommended
 from .computed import AbstractComputed
 
 _SCALE = 16
-_LEAST = 0.01
-"""The time between values that are known."""
 
 
 @final
@@ -63,12 +61,7 @@ class KuramotoSivashinsky(AbstractComputed):
     domain: SpaceTime = eqx.field(init=False)
 
     def __post_init__(self) -> None:
-        if not _LEAST <= self.duration <= 1:
-            raise ValueError(
-                f"{self.name} expects a duration from {_LEAST} to 1, in which its solution is "
-                f"known at several times, got {self.duration}."
-            )
-        self.domain = SpaceTime(Box((0.0,), (2 * math.pi,)), self.duration)
+        self.domain = self._lasting(Box((0.0,), (2 * math.pi,)), self.duration)
 
     def operators(self) -> PyTree:
         bent = 100 / _SCALE**2 * Partial(0, 2) + 100 / _SCALE**4 * Partial(0, 4)
