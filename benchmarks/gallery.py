@@ -20,7 +20,7 @@ from PIL import Image
 import diffop as do
 from diffop.precision import PRECISIONS
 from diffop.runs.directory import finished
-from diffop.runs.pictures import on_grid
+from diffop.runs.pictures import on_grids
 from diffop.train.model import Keys, build_problem
 
 from .harness.case import Case, Scope
@@ -125,9 +125,7 @@ def flow(settings: do.train.Settings, run: Path, path: Path) -> None:
     with PRECISIONS[settings.precision]():
         problem = build_problem(settings, Keys.of(settings).problem)
         assert isinstance(problem, do.pde.Cavity)
-        found = on_grid(problem)
-        assert found is not None
-        section, slopes = found
+        ((section, slopes),) = on_grids(problem)
         of_network = problem.reference().operator.exact(do.train.load(run))
         ours = np.asarray(jax.lax.map(jax.vmap(of_network), section.points), np.float64)
     figure = _figure(10, 3.3)

@@ -8,5 +8,5 @@ FIXED = {"g-kdv-1d": 2} | dict.fromkeys(
     ),
     2,
 )
-FIXED |= dict.fromkeys(("kdv-2d", "kp-2d", "ginzburg-landau", "taylor-green"), 3)
+FIXED |= dict.fromkeys(("kdv-2d", "kp-2d", "ginzburg-landau", "gray-scott", "taylor-green"), 3)
 """The dimension of those that have one."""

@@ -106,12 +106,8 @@ def kuramoto_sivashinsky(modes: int, steps: int) -> np.ndarray:
         return -50 / 16 * 1j / steps * waves * kept * np.fft.rfft(u * u)
 
     step = exponential_step(linear, slope)
-    series = np.fft.rfft(np.cos(nodes) * (1 + np.sin(nodes)))
-    found = [series]
-    for count in range(1, steps + 1):
-        series = step(series)
-        if count % (steps // (KURAMOTO_TIMES - 1)) == 0:
-            found.append(series)
+    begun = np.fft.rfft(np.cos(nodes) * (1 + np.sin(nodes)))
+    found = in_steps(step, begun, steps, KURAMOTO_TIMES - 1)
     places = np.linspace(0, 2 * np.pi, PLACES, endpoint=False)
     halved = np.stack(found) * np.where(waves > 0, 1, 0.5) / modes
     return (halved @ np.exp(1j * np.outer(waves, places))).real
@@ -144,6 +140,18 @@ def exponential_step(
         return whole * series + first * at_first + 2 * middle * (at_a + at_b) + last * at_last
 
     return step
+
+
+def in_steps(
+    step: Callable[[np.ndarray], np.ndarray], series: np.ndarray, steps: int, parts: int
+) -> list[np.ndarray]:
+    """Amplitudes at the beginning, and after each of so many equal parts of the steps."""
+    found = [series]
+    for count in range(1, steps + 1):
+        series = step(series)
+        if count % (steps // parts) == 0:
+            found.append(series)
+    return found
 
 
 def gauss_lobatto(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

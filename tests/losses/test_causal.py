@@ -145,7 +145,7 @@ def test_problems_know_their_time(name):
     (point,) = problem.sample(KEY, 1)
     from_first = (
         *("burgers", "allen-cahn-1d", "advection", "wave", "kdv", "g-kdv", "kp"),
-        *("heat", "kuramoto", "ginzburg", "taylor"),
+        *("heat", "kuramoto", "ginzburg", "gray", "taylor"),
     )
     with_time = name.startswith(("hjb", "black", "semilinear", *from_first))
     elapsed = problem.elapsed

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import diffop as do
-from benchmarks.references.spiral import COARSE, spiral
+from benchmarks.references.square import PAIRS, pair
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -152,5 +152,5 @@ def test_a_time_that_is_not_known_is_refused(duration):
 @pytest.mark.slow("computes a reference anew")
 def test_the_reference_with_less_of_everything():
     _, values, rel_error, _ = SPIRAL.reference()
-    again = np.moveaxis(spiral(*COARSE), 1, 3).reshape(-1, 2)
+    again = np.moveaxis(pair(SPIRAL.name, *PAIRS[SPIRAL.name].coarse), 1, 3).reshape(-1, 2)
     assert np.abs(values - again).max() < rel_error * np.abs(values).max()

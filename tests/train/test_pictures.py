@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.runs.pictures import on_grid, save_beside_reference, save_picture
+from diffop.runs.pictures import on_grids, save_beside_reference, save_picture
 
 DATA = Path(do.pde.__file__).parent / "classical" / "data"
 FLOAT32 = 3e-7
@@ -51,7 +51,7 @@ def test_values_have_names():
 )
 def test_a_reference_over_time_is_a_grid(problem):
     """Rows are times, and columns are places, as in the file."""
-    section, values = on_grid(problem)
+    ((section, values),) = on_grids(problem)
     with np.load(DATA / f"{problem.name}.npz") as file:
         np.testing.assert_allclose(values, file["u"][: len(values)], atol=FLOAT32)
     (lower, start), (upper, end) = problem.domain.first, problem.domain.last
@@ -63,12 +63,31 @@ def test_a_reference_over_time_is_a_grid(problem):
 
 def test_the_flow_in_the_cavity_is_a_grid():
     """The slopes of its stream function, (−v, u): below the lid it follows the lid."""
-    section, slopes = on_grid(do.pde.Cavity())
+    ((section, slopes),) = on_grids(do.pde.Cavity())
     with np.load(DATA / "cavity-100.npz") as file:
         u, v = file["u"][20, 40]  # in the middle below the lid
     np.testing.assert_allclose(slopes[40, 20], [-v, u], atol=FLOAT32)
     np.testing.assert_allclose(section.points[40, 20], [0.5, 1 - 0.5 / 41], atol=FLOAT32)
     assert u > 0.5 > abs(v)
+
+
+def test_a_spiral_is_a_grid_at_three_times():
+    """Rows are y, and columns x, from −1 on; the pair is the last axis."""
+    problem = do.pde.GinzburgLandau()
+    with np.load(DATA / "ginzburg-landau.npz") as file:
+        u = file["u"]
+    found = on_grids(problem)
+    assert [section.title for section, _ in found] == ["t = 0", "t = 0.5", "t = 1"]
+    for (section, values), kept in zip(found, u[[0, 10, 20]], strict=True):
+        np.testing.assert_allclose(values, kept.transpose(2, 1, 0), atol=FLOAT32)
+        np.testing.assert_allclose(section.points[3, 5, :2], [-0.5, -0.7], atol=FLOAT32)
+        np.testing.assert_allclose(section.extent, (-1, 0.9, -1, 0.9), atol=FLOAT32)
+
+
+def test_planes_at_which_nothing_is_known_are_left_out():
+    """Values are known at multiples of 0.05."""
+    found = on_grids(do.pde.GinzburgLandau(duration=0.55))
+    assert [section.title for section, _ in found] == ["t = 0", "t = 0.55"]
 
 
 class Scattered(do.pde.AbstractReferenceProblem):
@@ -93,7 +112,7 @@ class Scattered(do.pde.AbstractReferenceProblem):
 
 
 def test_a_reference_at_scattered_points_has_no_picture(tmp_path):
-    assert on_grid(Scattered()) is None
+    assert on_grids(Scattered()) == []
     save_beside_reference(tmp_path / "a.png", Scattered(), lambda x: x[0], "scattered")
     assert not (tmp_path / "a.png").exists()
 

@@ -33,6 +33,7 @@ from .classical.cavity import Cavity
 from .classical.computed import AbstractComputed
 from .classical.evolution import AbstractEvolution, AbstractPeriodic
 from .classical.ginzburg_landau import GinzburgLandau
+from .classical.gray_scott import GrayScott
 from .classical.helmholtz import Helmholtz
 from .classical.kdv_cosine import KdVCosine
 from .classical.kuramoto_sivashinsky import KuramotoSivashinsky
@@ -147,6 +148,7 @@ __all__ = [
     "Face",
     "Faces",
     "GinzburgLandau",
+    "GrayScott",
     "HJBLQG",
     "HJBLin",
     "HeatOnCube",

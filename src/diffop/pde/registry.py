@@ -14,6 +14,7 @@ from .classical.allen_cahn_1d import AllenCahn1D
 from .classical.burgers import Burgers
 from .classical.cavity import Cavity
 from .classical.ginzburg_landau import GinzburgLandau
+from .classical.gray_scott import GrayScott
 from .classical.helmholtz import Helmholtz
 from .classical.kdv_cosine import KdVCosine
 from .classical.kuramoto_sivashinsky import KuramotoSivashinsky
@@ -133,7 +134,7 @@ _MAKERS: dict[Any, _Make] = (
         for problem in (
             *(KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion),
             *(Burgers, AllenCahn1D, KdVCosine, KuramotoSivashinsky),
-            *(Advection, Wave1D, Helmholtz, GinzburgLandau, TaylorGreen),
+            *(Advection, Wave1D, Helmholtz, GinzburgLandau, GrayScott, TaylorGreen),
             *(Cavity(), Cavity(1000)),
         )
     }

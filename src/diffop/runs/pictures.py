@@ -115,32 +115,41 @@ def save_picture(
 def save_beside_reference(
     path: pathlib.Path, problem: AbstractReferenceProblem, network: Callable, title: str
 ) -> None:
-    """As `save_picture`, if values are known on a grid over a plane; nothing if they are not."""
-    found = on_grid(problem)
-    if found is not None:
-        section, values = found
-        ours = _on_section(problem.reference().operator.exact(network), section)
-        _save_rows(path, [section], [ours], [values], ("network", "reference", "difference"), title)
+    """As `save_picture`, if values are known on grids over planes; nothing if they are not."""
+    if found := on_grids(problem):
+        sections, values = map(list, zip(*found, strict=True))
+        of_network = problem.reference().operator.exact(network)
+        ours = [_on_section(of_network, section) for section in sections]
+        _save_rows(path, sections, ours, values, ("network", "reference", "difference"), title)
 
 
-def on_grid(problem: AbstractReferenceProblem) -> tuple[Section, np.ndarray] | None:
-    """The points of a reference as a section, and the values there, `(rows, columns, ...)`; None
-    if they are not a grid over the plane of the problem's domain.
+def on_grids(problem: AbstractReferenceProblem) -> list[tuple[Section, np.ndarray]]:
+    """The points of a reference in each of the planes of the problem's domain as a section, and the
+    values there, `(rows, columns, ...)`; without planes in which they are not a grid.
     """
-    sections = () if problem.domain is None else problem.domain.sections(2)
     known = problem.reference()
-    if len(sections) != 1 or isinstance(known.points, tuple):
-        return None
+    if problem.domain is None or isinstance(known.points, tuple):
+        return []
     points, values = np.asarray(known.points), np.asarray(known.values, np.float64)
+    found = (_on_grid(section, points, values) for section in problem.domain.sections(2))
+    return [each for each in found if each is not None]
+
+
+def _on_grid(
+    section: Section, points: np.ndarray, values: np.ndarray
+) -> tuple[Section, np.ndarray] | None:
+    fixed = np.asarray(section.points)[0, 0, 2:]  # of a plane in space, the time
+    inside = np.isclose(points[:, 2:], fixed, rtol=1e-5, atol=1e-6).all(axis=1)
+    points, values = points[inside], values[inside]
     x, y = (np.unique(points[:, axis]) for axis in (0, 1))
-    if len(x) * len(y) != len(points):
+    if not len(points) or len(x) * len(y) != len(points):
         return None
     upwards = np.lexsort((points[:, 0], points[:, 1]))
     shape = len(y), len(x)
     extent = float(x[0]), float(x[-1]), float(y[0]), float(y[-1])
-    grid = jnp.asarray(points[upwards].reshape(*shape, 2))
+    grid = jnp.asarray(points[upwards].reshape(*shape, points.shape[1]))
     values = values[upwards].reshape(*shape, *values.shape[1:])
-    return sections[0]._replace(extent=extent, points=grid), values
+    return section._replace(extent=extent, points=grid), values
 
 
 def _save_rows(

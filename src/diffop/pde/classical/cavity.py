@@ -28,7 +28,6 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ...equations.sampled import AtPoints
 from ...nn import HardConstraint, MappedInput
-from ...operators.elementary import Partial
 from ...operators.vector import Gradient
 from ...scalars import is_number, plain
 from ..conditions.base import Conditions
@@ -36,6 +35,7 @@ from ..conditions.prescribed import Prescribed
 from ..domains.box import Box
 from ..problem import AbstractReferenceProblem, Reference
 from ..recommended import LEAST_SQUARES, Recommended
+from .stream_function import LAPLACIAN, carried, carrying
 
 _DATA = Path(__file__).parent / "data"
 _KNOWN: dict[int | float, float] = {100: 3e-5, 400: 2e-4, 1000: 4e-4}
@@ -118,19 +118,10 @@ class Cavity(AbstractReferenceProblem):
         return _THICK if self.reynolds <= _DEFAULT else _THIN
 
     def operators(self) -> PyTree:
-        x, y = Partial(0), Partial(1)
-        laplacian = x**2 + y**2
-        return {
-            "x": x,
-            "y": y,
-            "bent_x": x @ laplacian,
-            "bent_y": y @ laplacian,
-            "viscous": laplacian @ laplacian,
-        }
+        return {**carrying(), "viscous": LAPLACIAN @ LAPLACIAN}
 
     def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        carried = values["y"] * values["bent_x"] - values["x"] * values["bent_y"]
-        return _weight(x) * (carried - values["viscous"] / self.reynolds)
+        return _weight(x) * (carried(values) - values["viscous"] / self.reynolds)
 
     def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.zeros((), x.dtype)

@@ -44,8 +44,8 @@ class AbstractComputed(AbstractPeriodic, AbstractReferenceProblem):
         times = self._times()
         times = times[times <= last * (1 + 1e-9)]
         values, sizes = np.split(np.arange(1, u.ndim), [u.ndim - 1 - len(lower)])
-        ends = zip(lower, upper, sizes, strict=True)
-        places = [np.linspace(*two, u.shape[axis], endpoint=False) for *two, axis in ends]
+        ends = zip(lower, upper, (u.shape[axis] for axis in sizes), strict=True)
+        places = [np.linspace(a, b, size, endpoint=False) for a, b, size in ends]
         t, *x = np.meshgrid(times, *places, indexing="ij")
         points = np.stack([*x, t], axis=-1).reshape(-1, len(x) + 1)
         found = np.moveaxis(u[: len(times)], values, values + len(x))

@@ -20,6 +20,7 @@ from ..domains.space_time import SpaceTime
 from ..problem import AbstractSolvedProblem
 from ..recommended import LEAST_SQUARES, Recommended
 from .evolution import periodic
+from .stream_function import LAPLACIAN, carried, carrying
 
 
 @final
@@ -78,19 +79,11 @@ class TaylorGreen(AbstractSolvedProblem):
         self.domain = SpaceTime(Box((0.0, 0.0), (2 * math.pi, 2 * math.pi)), self.duration)
 
     def operators(self) -> PyTree:
-        x, y, t = Partial(0), Partial(1), Partial(2)
-        laplacian = x**2 + y**2
-        return {
-            "x": x,
-            "y": y,
-            "bent_x": x @ laplacian,
-            "bent_y": y @ laplacian,
-            "linear": t @ laplacian - self.viscosity * (laplacian @ laplacian),
-        }
+        linear = Partial(2) @ LAPLACIAN - self.viscosity * (LAPLACIAN @ LAPLACIAN)
+        return {**carrying(), "linear": linear}
 
     def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        carried = values["y"] * values["bent_x"] - values["x"] * values["bent_y"]
-        return values["linear"] + carried
+        return values["linear"] + carried(values)
 
     def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.zeros((), x.dtype)
