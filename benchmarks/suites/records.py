@@ -162,10 +162,8 @@ class RecordWindows(AbstractSuite):
     def measure(self, case: Case, runs: Path) -> Values:
         ours = ("windows", "waves", "first")
         sizes: dict[str, Any] = {k: size for k, size in case.sizes.items() if k not in ours}
-        settings, key = (
-            do.train.Settings(**{"data_batch": _DATA} | sizes),
-            jax.random.key(case.whole("seed")),
-        )
+        sizes.setdefault("data_batch", _DATA)
+        settings, key = do.train.Settings(**sizes), jax.random.key(case.whole("seed"))
         windows = case.whole("windows")
         with PRECISIONS["double"]():
             problem = _PERIODIC[sizes["problem"]]
