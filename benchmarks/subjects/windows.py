@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 import diffop as do
 from diffop.pde.classical.evolution import periodic
 
-WEIGHT = 100.0
-"""Of the value at the beginning of a window in the loss."""
+WEIGHT, DATA = 100.0, 100
+"""Of the value at the beginning of a window in the loss, and at how many points."""
 
 
 class Ended(eqx.Module):
@@ -61,7 +61,7 @@ def marched(
         equation = do.equations.Equation(
             problem.operators(), problem.residual, conditions=do.pde.Conditions(*conditions)
         )
-        data = {"data_weight": WEIGHT, "data_batch": settings.data_batch} if conditions else {}
+        data = {"data_weight": WEIGHT, "data_batch": DATA} if conditions else {}
         return do.losses.ResidualLoss(
             equation, settings.batch, probes="exact", points=line.sample, **data
         )

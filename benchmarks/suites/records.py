@@ -128,14 +128,11 @@ _MARCHED: Mapping[str, Mapping[str, Size]] = {
     },
     "kdv-cosine": {"windows": 8, "steps": 150, "batch": 2000, "width": 16, "depth": 3},
     "gray-scott": {
-        **{"windows": 5, "first": 250, "steps": 100, "batch": 2500, "data_batch": 1000},
+        **{"windows": 10, "first": 200, "steps": 50, "batch": 2500},
         **{"width": 20, "depth": 3},
     },
 }
 """In windows: how many, and what each has, and how many steps the first if not as many."""
-
-_DATA = 100
-"""At how many points the value is given with which a window begins, unless said otherwise."""
 
 _CHAOTIC = do.pde.KuramotoSivashinsky(duration=1.0)
 _PERIODIC: Mapping[str, do.pde.Advection | do.pde.AbstractComputed] = {
@@ -162,7 +159,6 @@ class RecordWindows(AbstractSuite):
     def measure(self, case: Case, runs: Path) -> Values:
         ours = ("windows", "waves", "first")
         sizes: dict[str, Any] = {k: size for k, size in case.sizes.items() if k not in ours}
-        sizes.setdefault("data_batch", _DATA)
         settings, key = do.train.Settings(**sizes), jax.random.key(case.whole("seed"))
         windows = case.whole("windows")
         with PRECISIONS["double"]():
