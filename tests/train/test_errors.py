@@ -161,7 +161,9 @@ def test_no_problem_takes_a_network_of_shape_1(name):
     if name == "ginzburg-landau":  # its ansatz multiplies a pair
         message = "the network at a point has shape (1,), and the solution shape (2,); no shape"
     if name == "gray-scott":  # its initial value is a pair
-        message = "the value of HardConstraint at a point has shape (2,), and the network shape (1,)"
+        message = (
+            "the value of HardConstraint at a point has shape (2,), and the network shape (1,)"
+        )
     with pytest.raises(ValueError, match=re.escape(message)):
         jax.eval_shape(lambda: loss(u, problem))
 
