@@ -73,13 +73,10 @@ def test_what_is_refused(problem, options, message):
         loss(problem, **{"probes": SDGD, **options})
 
 
-def test_problems_of_high_order():
+def test_what_needs_more_than_a_baseline(problem, u):
     biharmonic = do.pde.make("biharmonic", 4, key=KEY)
     with pytest.raises(ValueError, match="baselines take u, .* got Δ²"):
         loss(biharmonic, SDGD)
-
-
-def test_the_bias_is_not_known(problem, u):
     with pytest.raises(ValueError, match="not of those by a baseline"):
         loss(problem, SDGD).bias(u, KEY)
 

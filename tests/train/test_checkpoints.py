@@ -6,6 +6,7 @@ import resource
 import shutil
 import signal
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +16,8 @@ import pytest
 import diffop as do
 from diffop.storage import disk, stored
 from diffop.train import checkpoints
+
+from .toy import Killed
 
 KEY = jax.random.key(0)
 MODEL = {"a": jnp.zeros(3), "b": jnp.ones((2, 4), jnp.bfloat16)}
@@ -27,10 +30,6 @@ def noisy(model, key):
 def fit(optimiser, steps=60, **changes):
     given = {"key": KEY, "steps_per_dispatch": 10, **changes}
     return do.train.fit(MODEL, noisy, optimiser, steps, **given)
-
-
-class Killed(BaseException):
-    """What a process feels of SIGKILL: nothing after it is done."""
 
 
 def killed_after(step):
@@ -47,9 +46,7 @@ def state(step, losses=None):
     return do.train.State(step, {"w": jnp.full(5, step / 7)}, (jnp.array(step),), losses, 1.5, 2.5)
 
 
-def equal(a, b):
-    a, b = (list(map(np.asarray, jax.tree.leaves(each))) for each in (a, b))
-    return all(x.dtype == y.dtype and np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+equal = eqx.tree_equal
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from diffop.runs.metrics import METRICS
 from diffop.storage import disk
 from diffop.train.loggers import MetricsFile
 
+from .toy import settings
+
 
 class Recorded:
     """The calls, in order, and copies of a folder around each of them."""
@@ -104,14 +106,17 @@ def test_a_file_is_the_old_one_or_the_new_one(name, write, recorded):
     assert (record.moments[1] / f"{name}.tmp").read_bytes() == new  # all of it is on the disk
 
 
+def failing(number):
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
     write_model(tmp_path, 1)
     old = (tmp_path / "model.eqx").read_bytes()
-
-    def full(_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
     with pytest.raises(OSError, match="No space left"):
         write_model(tmp_path, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["model.eqx"]
@@ -120,11 +125,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
 
 def test_folders_that_keep_no_names_back(tmp_path, monkeypatch):
     """A file system may say that it cannot sync a folder; nothing else is passed over."""
-
-    def invalid(_):
-        raise OSError(errno.EINVAL, "Invalid argument")
-
-    monkeypatch.setattr(os, "fsync", invalid)
+    monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))
     disk.sync(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="Invalid argument"):
@@ -168,10 +169,7 @@ def test_a_checkpoint_is_there_as_a_whole_or_not_at_all(recorded):
 
 def test_the_metrics_are_on_the_disk_before_the_checkpoint(recorded):
     record, folder = recorded
-    settings = do.train.Settings.of_paper(
-        "allen-cahn-two-body", dim=4, steps=2, width=4, depth=1, batch=4
-    )
-    do.train.solve(settings, folder / "new", checkpoint_every=2)
+    do.train.solve(settings(n=16, width=4, batch=4), folder / "new", checkpoint_every=2)
     calls = [call for call in record.calls if call[0] == "replace" or "metrics" in call[1]]
     commit = calls.index(("replace", "new/checkpoints/2.unfinished", "new/checkpoints/2"))
     assert calls[commit - 1] == ("fsync", f"new/{METRICS}")

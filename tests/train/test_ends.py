@@ -69,13 +69,10 @@ def parsed_strictly(directory):
     """The names of all files of JSON that a run has left, its checkpoints' among them."""
     names = set()
     for path in directory.rglob("*"):
-        texts = []
-        if path.suffix == ".json" or path.name == "metadata":
-            texts = [path.read_text()]
-        elif path.suffix == ".jsonl":
-            texts = path.read_text().splitlines()
-        for text in texts:
-            strict(text)
+        if path.suffix in (".json", ".jsonl") or path.name == "metadata":
+            text = path.read_text()
+            for each in text.splitlines() if path.suffix == ".jsonl" else [text]:
+                strict(each)
             names.add(path.parent.name if path.name == "metadata" else path.name)
     return names
 
@@ -183,9 +180,8 @@ def test_a_state_of_no_steps_and_arrays_without_entries(tmp_path):
     start = do.train.State(0, model, (), np.zeros(0), 0.0, 0.0)
     checkpoints = do.train.Checkpoints(tmp_path)
     assert checkpoints.save(start) and checkpoints.steps == (0,) and checkpoints.best() == 0
-    assert (
-        strict(strict_json.dumps(stored.read_notes(tmp_path / "0")))["best"]["score"] == "Infinity"
-    )
+    first = strict(strict_json.dumps(stored.read_notes(tmp_path / "0")))
+    assert first["best"]["score"] == "Infinity"
     saved = do.train.Checkpoints(tmp_path).newest(start)
     assert saved is not None and saved.state.step == 0 and saved.state.losses.shape == (0,)
     np.testing.assert_array_equal(saved.state.model["w"], np.ones(3))

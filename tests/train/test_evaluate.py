@@ -12,21 +12,24 @@ from diffop.streams import stream
 from .toy import Poisson
 
 
-def test_the_solution_has_no_error(getkey):
-    problem = Poisson()
-    assert do.train.FixedPoints(problem, getkey(), 100).errors(problem.solution) == (0.0, 0.0)
+def relative(gap, solution):
+    """The errors by their definition."""
+    squares = (gap**2).sum() / (solution**2).sum()
+    return np.abs(gap).sum() / np.abs(solution).sum(), np.sqrt(squares)
+
+
+def places(problem, key):
+    """The 500 points of a key."""
+    return np.asarray(problem.sample(stream(key, "chunk", 0), 500), np.float64)[:, 0]
 
 
 def test_errors_against_their_definition(getkey):
     problem, key = Poisson(), getkey()
-    points = do.train.FixedPoints(problem, key, 500)
-    x = np.asarray(problem.sample(stream(key, "chunk", 0), 500), np.float64)[:, 0]
+    points, x = do.train.FixedPoints(problem, key, 500), places(problem, key)
     solution = (1 - x**2) * (1 + 0.5 * x)
-    gap = solution - x**3
-    errors = points.errors(lambda x: x[0] ** 3)
-    np.testing.assert_allclose(errors.rel_l1, np.abs(gap).sum() / np.abs(solution).sum(), rtol=1e-5)
-    expected = np.sqrt((gap**2).sum() / (solution**2).sum())
-    np.testing.assert_allclose(errors.rel_l2, expected, rtol=1e-5)
+    expected = relative(solution - x**3, solution)
+    np.testing.assert_allclose(points.errors(lambda x: x[0] ** 3), expected, rtol=1e-5)
+    assert points.errors(problem.solution) == (0.0, 0.0)
 
 
 def test_null_model_is_the_best_multiple(getkey):
@@ -49,12 +52,6 @@ def test_null_model_is_the_best_multiple(getkey):
 def test_null_model_of_its_own_shape_has_no_error(getkey):
     problem = Poisson(slope=jnp.asarray(0.0))
     assert do.train.FixedPoints(problem, getkey(), 100).null_rel_l2 < 1e-15
-
-
-def test_points_do_not_depend_on_when_they_are_made(getkey):
-    points = do.train.FixedPoints(Poisson(), getkey(), 100)
-    u = lambda x: x[0]  # noqa: E731
-    assert points.errors(u) == points.errors(u)
 
 
 def test_chunks_bound_the_memory(getkey, monkeypatch):
@@ -101,22 +98,17 @@ class Pair(Poisson):
 def test_errors_of_systems(getkey, names):
     """Over all entries, and of each; the null model's is that of the second, which it leaves 0."""
     problem, key = Pair(names=names), getkey()
-    points = do.train.FixedPoints(problem, key, 500)
-    x = np.asarray(problem.sample(stream(key, "chunk", 0), 500), np.float64)[:, 0]
+    points, x = do.train.FixedPoints(problem, key, 500), places(problem, key)
     solution, values = np.stack([1 - x**2, x]), np.stack([x**2, 0.5 * x])
     u = lambda x: problem._like(x[0] ** 2, 0.5 * x[0])  # noqa: E731
-
-    def expected(gap, solution):
-        return np.abs(gap).sum() / np.abs(solution).sum(), np.sqrt(
-            (gap**2).sum() / (solution**2).sum()
-        )
-
     gap = values - solution
-    np.testing.assert_allclose(points.errors(u), expected(gap, solution), rtol=1e-5)
+    for _ in range(2):  # the points do not depend on when they are made
+        np.testing.assert_array_equal(points.errors(u), points.errors(u))
+    np.testing.assert_allclose(points.errors(u), relative(gap, solution), rtol=1e-5)
     components = points.component_errors(u)
     assert tuple(components) == points.components == (("u", "v[0]") if names else ("[0]", "[1]"))
     for got, mine, other in zip(components.values(), gap, solution, strict=True):
-        np.testing.assert_allclose(got, expected(mine, other), rtol=1e-5)
+        np.testing.assert_allclose(got, relative(mine, other), rtol=1e-5)
     best = (x**2).sum() / (solution**2).sum()
     np.testing.assert_allclose(points.null_rel_l2, np.sqrt(best), rtol=1e-5)
     if not names:
@@ -136,11 +128,6 @@ def test_point_count(dim, count):
     assert evaluate.point_count(dim) == count
 
 
-def test_no_points_are_refused(getkey):
-    with pytest.raises(ValueError, match="count of at least 1, got 0"):
-        do.train.FixedPoints(Poisson(), getkey(), 0)
-
-
 class Pinned(Poisson, do.pde.AbstractReferenceProblem):
     """The same, its solution known at two points only."""
 
@@ -154,19 +141,16 @@ class Pinned(Poisson, do.pde.AbstractReferenceProblem):
 
 
 def test_reference_values(getkey):
+    """The null model is fitted to the data, which are twice its shape here: 2 (1 − x²), so 2 and
+    1.5 at the reference points.
+    """
     points = do.train.FixedPoints(Pinned(), getkey())
     assert (points.count, points.rel_error) == (2, 1e-3)
     errors = points.errors(lambda x: jnp.cos(x[0]), fraction=0.1)
-    gap, value = np.array([0.0, np.cos(0.5) - 0.9]), np.array([1.0, 0.9])
-    expected = (np.abs(gap).sum() / value.sum(), np.sqrt((gap**2).sum() / (value**2).sum()))
+    value = np.array([1.0, 0.9])
+    expected = relative(np.array([0.0, np.cos(0.5) - 0.9]), value)
     np.testing.assert_allclose(errors, expected, rtol=1e-4)
-
-
-def test_the_null_model_of_reference_values_is_fitted_to_the_data(getkey):
-    """Which are twice its shape here: 2 (1 − x²), so 2 and 1.5 at the reference points."""
-    points = do.train.FixedPoints(Pinned(), getkey())
-    expected = np.sqrt((1.0**2 + 0.6**2) / (1.0**2 + 0.9**2))
-    np.testing.assert_allclose(points.null_rel_l2, expected, rtol=1e-5)
+    np.testing.assert_allclose(points.null_rel_l2, relative([2, 1.5] - value, value)[1], rtol=1e-5)
 
 
 class Sloping(Pinned):
@@ -190,28 +174,30 @@ def test_reference_values_of_an_operator(getkey):
     np.testing.assert_allclose(points.null_rel_l2, abs(0.5 - 3.0) / 0.5, rtol=1e-5)
 
 
-def test_values_of_an_operator_that_no_condition_has(getkey):
-    class Curved(Pinned):
-        def reference(self):
-            return super().reference()._replace(operator=do.Partial(0, 2))
-
-    with pytest.raises(ValueError, match="no condition on the values of .*, which its null model"):
-        do.train.FixedPoints(Curved(), getkey())
+class Curved(Pinned):
+    def reference(self):
+        return super().reference()._replace(operator=do.Partial(0, 2))
 
 
-def test_reference_values_of_other_points_are_refused(getkey):
-    class Short(Pinned):
-        def reference(self):
-            return do.pde.Reference(jnp.array([[0.0], [0.5]]), jnp.array([1.0]), 1e-3)
-
-    with pytest.raises(ValueError, match="a reference value for each of its 2 points, got 1"):
-        do.train.FixedPoints(Short(), getkey())
+class Short(Pinned):
+    def reference(self):
+        return super().reference()._replace(values=jnp.array([1.0]))
 
 
-def test_reference_values_without_data_are_refused(getkey):
-    class Free(Pinned):
-        def conditions(self, key, count):
-            return ()
+class Free(Pinned):
+    def conditions(self, key, count):
+        return ()
 
-    with pytest.raises(ValueError, match="toy-poisson has reference values but no condition on"):
-        do.train.FixedPoints(Free(), getkey())
+
+@pytest.mark.parametrize(
+    ("problem", "count", "message"),
+    [
+        (Poisson(), 0, "count of at least 1, got 0"),
+        (Curved(), None, "no condition on the values of .*, which its null model"),
+        (Short(), None, "a reference value for each of its 2 points, got 1"),
+        (Free(), None, "toy-poisson has reference values but no condition on"),
+    ],
+)
+def test_points_that_are_refused(problem, count, message, getkey):
+    with pytest.raises(ValueError, match=message):
+        do.train.FixedPoints(problem, getkey(), count)

@@ -9,17 +9,20 @@ import pytest
 
 import diffop as do
 
+from .toy import COUNTING
+
 
 def noisy_square(x, key):
     return jnp.sum((x - 3.0) ** 2) + 0.0 * jax.random.normal(key)
 
 
-def draw(_, key):
-    return jax.random.uniform(key)
+def fit(model, steps, loss=noisy_square, optimiser=None, **more):
+    optimiser = optax.sgd(0.1) if optimiser is None else optimiser
+    return do.train.fit(model, loss, optimiser, steps, **{"key": jax.random.key(0), **more})
 
 
 def test_it_minimises():
-    result = do.train.fit(jnp.zeros(4), noisy_square, optax.sgd(0.1), 200, key=jax.random.key(0))
+    result = fit(jnp.zeros(4), 200)
     np.testing.assert_allclose(result.model, 3.0, rtol=1e-5)
     assert result.losses.shape == (200,)
     np.testing.assert_allclose(result.losses[0], 36.0)
@@ -31,9 +34,7 @@ def test_the_result_does_not_depend_on_the_dispatches(length):
     def run(length):
         loss = lambda x, key: jnp.sum((x - jax.random.normal(key, (3,))) ** 2)  # noqa: E731
         optimiser = optax.adam(optax.linear_schedule(0.1, 0.0, 101))
-        return do.train.fit(
-            jnp.ones(3), loss, optimiser, 101, key=jax.random.key(1), steps_per_dispatch=length
-        )
+        return fit(jnp.ones(3), 101, loss, optimiser, steps_per_dispatch=length)
 
     result, expected = run(length), run(101)
     np.testing.assert_allclose(result.losses, expected.losses, rtol=1e-5)
@@ -41,23 +42,15 @@ def test_the_result_does_not_depend_on_the_dispatches(length):
 
 
 def test_each_step_has_its_own_key():
-    losses = do.train.fit(
-        jnp.zeros(1), draw, optax.sgd(0.1), 50, key=jax.random.key(0), steps_per_dispatch=10
-    ).losses
+    draw = lambda _, key: jax.random.uniform(key)  # noqa: E731
+    losses = fit(jnp.zeros(1), 50, draw, steps_per_dispatch=10).losses
     assert np.unique(losses).size == 50
 
 
 def test_the_learning_rate_decays_to_zero():
-    seen = []
-    do.train.fit(
-        jnp.zeros(()),
-        lambda x, key: x + 0.0 * jax.random.normal(key),
-        optax.sgd(optax.linear_schedule(1.0, 0.0, 10)),
-        10,
-        key=jax.random.key(0),
-        steps_per_dispatch=1,
-        observe=lambda step, x, losses: seen.append(float(x)),
-    )
+    seen, falling = [], optax.sgd(optax.linear_schedule(1.0, 0.0, 10))
+    see = lambda step, x, losses: seen.append(float(x))  # noqa: E731
+    fit(jnp.zeros(()), 10, lambda x, key: x, falling, steps_per_dispatch=1, observe=see)
     np.testing.assert_allclose(-np.diff([0.0, *seen]), np.linspace(1.0, 0.1, 10), rtol=1e-5)
 
 
@@ -65,53 +58,39 @@ def test_the_caller_keeps_the_model(getkey):
     model = eqx.nn.Linear(2, "scalar", key=getkey())
     before = np.array(model.weight)
     loss = lambda model, key: model(jax.random.normal(key, (2,))) ** 2  # noqa: E731
-    after = do.train.fit(model, loss, optax.adam(0.1), 5, key=getkey()).model
+    after = fit(model, 5, loss, optax.adam(0.1), key=getkey()).model
     np.testing.assert_array_equal(model.weight, before)
     assert not np.array_equal(after.weight, before)
 
 
 def test_the_state_is_donated():
     kept = []
-    do.train.fit(
-        jnp.zeros(3),
-        noisy_square,
-        optax.sgd(0.1),
-        4,
-        key=jax.random.key(0),
-        steps_per_dispatch=2,
-        observe=lambda step, model, losses: kept.append(model),
-    )
+    see = lambda step, model, losses: kept.append(model)  # noqa: E731
+    fit(jnp.zeros(3), 4, steps_per_dispatch=2, observe=see)
     assert kept[0].is_deleted() and not kept[-1].is_deleted()
 
 
-def test_observer_sees_every_dispatch():
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (25, [(5, 5), (10, 5), (15, 5), (20, 5), (25, 5)]),
+        (23, [(10, 10), (20, 10), (23, 3)]),  # no length divides it: a shorter one is the last
+    ],
+)
+def test_observer_sees_every_dispatch(steps, expected):
     seen = []
-    do.train.fit(
-        jnp.zeros(2),
-        noisy_square,
-        optax.sgd(0.1),
-        25,
-        key=jax.random.key(0),
-        steps_per_dispatch=10,
-        observe=lambda step, model, losses: seen.append((step, losses.size)),
-    )
-    assert seen == [(5, 5), (10, 5), (15, 5), (20, 5), (25, 5)]
+    see = lambda step, model, losses: seen.append((step, losses.size))  # noqa: E731
+    fit(jnp.zeros(2), steps, steps_per_dispatch=10, observe=see)
+    assert seen == expected
 
 
 def test_an_observer_ends_the_fit_and_the_same_call_goes_on(tmp_path):
     """The whole is then, bit for bit, that of a fit that nobody ended."""
 
     def fitted(where, observe=None):
-        return do.train.fit(
-            jnp.zeros(2),
-            noisy_square,
-            optax.adam(0.1),
-            25,
-            key=jax.random.key(0),
-            steps_per_dispatch=10,
-            observe=observe,
-            checkpoints=None if where is None else do.train.Checkpoints(where, every=1000),
-        )
+        kept = None if where is None else do.train.Checkpoints(where, every=1000)
+        given = {"steps_per_dispatch": 10, "observe": observe, "checkpoints": kept}
+        return fit(jnp.zeros(2), 25, optimiser=optax.adam(0.1), **given)
 
     def enough(step, model, losses):
         if step == 15:
@@ -125,20 +104,6 @@ def test_an_observer_ends_the_fit_and_the_same_call_goes_on(tmp_path):
     np.testing.assert_array_equal(gone_on.model, whole.model)
 
 
-def test_a_last_shorter_dispatch_where_no_length_divides():
-    seen = []
-    do.train.fit(
-        jnp.zeros(2),
-        noisy_square,
-        optax.sgd(0.1),
-        23,
-        key=jax.random.key(0),
-        steps_per_dispatch=10,
-        observe=lambda step, model, losses: seen.append((step, losses.size)),
-    )
-    assert seen == [(10, 10), (20, 10), (23, 3)]
-
-
 def test_a_loss_that_is_a_module_is_not_trained():
     class Distance(eqx.Module):
         target: jax.Array
@@ -147,7 +112,7 @@ def test_a_loss_that_is_a_module_is_not_trained():
             return jnp.sum((x - self.target) ** 2) + 0.0 * jax.random.normal(key)
 
     loss = Distance(jnp.array([1.0, 2.0]))
-    model = do.train.fit(jnp.zeros(2), loss, optax.sgd(0.2), 100, key=jax.random.key(0)).model
+    model = fit(jnp.zeros(2), 100, loss, optax.sgd(0.2)).model
     np.testing.assert_allclose(model, loss.target, rtol=1e-5)
 
 
@@ -156,42 +121,21 @@ def test_a_loss_that_is_not_finite_stops_at_its_step(bad):
     def loss(x, key):
         return jnp.where(x >= 7, bad, x) + 0.0 * jax.random.normal(key)
 
-    counter = optax.GradientTransformation(
-        lambda x: (), lambda gradient, state, x: (jnp.ones_like(gradient), state)
-    )
     seen = []
+    see = lambda step, *_: seen.append(step)  # noqa: E731
     with pytest.raises(do.train.NonFiniteLossError, match=r"(nan|inf) at step 8 of 100; a smaller"):
-        do.train.fit(
-            jnp.zeros(()),
-            loss,
-            counter,
-            100,
-            key=jax.random.key(0),
-            steps_per_dispatch=5,
-            observe=lambda step, *_: seen.append(step),
-        )
+        fit(jnp.zeros(()), 100, loss, COUNTING, steps_per_dispatch=5, observe=see)
     assert seen == [5]
 
 
 @pytest.mark.parametrize(("steps", "length"), [(0, 10), (10, 0)])
 def test_empty_runs_are_refused(steps, length):
     with pytest.raises(ValueError, match=f"at least 1, got {steps} and {length}"):
-        do.train.fit(
-            jnp.zeros(1),
-            noisy_square,
-            optax.sgd(0.1),
-            steps,
-            key=jax.random.key(0),
-            steps_per_dispatch=length,
-        )
+        fit(jnp.zeros(1), steps, steps_per_dispatch=length)
 
 
 @pytest.mark.parametrize("model", [{}, jnp.arange(3), {"name": "u", "size": 3}])
 def test_a_model_with_nothing_to_train_is_refused(model):
-    with pytest.raises(
-        ValueError,
-        match="^fit expects a model with inexact arrays, which are what is trained, got none in",
-    ):
-        do.train.fit(
-            model, lambda model, key: jnp.zeros(()), optax.sgd(0.1), 10, key=jax.random.key(0)
-        )
+    expected = "^fit expects a model with inexact arrays, which are what is trained, got none in"
+    with pytest.raises(ValueError, match=expected):
+        fit(model, 10, lambda model, key: jnp.zeros(()))

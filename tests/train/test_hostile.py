@@ -16,6 +16,8 @@ import pytest
 import diffop as do
 from diffop.runs import directory as runs
 
+from .toy import settings
+
 DIGESTS = "SHA256SUMS"
 
 
@@ -32,11 +34,22 @@ class Payload:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     directory = tmp_path_factory.mktemp("run")
-    settings = do.train.Settings.of_paper(
-        "allen-cahn-two-body", dim=4, steps=2, width=4, depth=1, batch=4
-    )
-    do.train.solve(settings, directory / "run", checkpoint_every=1)
+    do.train.solve(settings(n=16, width=4, batch=4), directory / "run", checkpoint_every=1)
     return directory / "run"
+
+
+@pytest.fixture
+def write():
+    """`write(path, content)` is for a test alone: the file of the run has its own afterwards."""
+    saved = {}
+
+    def write(path, content):
+        saved.setdefault(path, path.read_bytes())
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    yield write
+    for path, content in saved.items():
+        path.write_bytes(content)
 
 
 def pickled(path):
@@ -55,16 +68,12 @@ def test_the_payload_works(tmp_path):
 
 
 @pytest.mark.parametrize("content", [pickled, pickled_array, lambda path: b"", lambda path: b"{}"])
-def test_a_model_that_is_something_else(content, run, tmp_path):
-    model, trap = run / "model.eqx", tmp_path / "trap"
-    saved = model.read_bytes()
-    model.write_bytes(content(trap))
-    try:
-        with pytest.raises(ValueError, match="model.eqx is not the network that report.json"):
-            do.train.load(run)
-        assert not trap.exists()
-    finally:
-        model.write_bytes(saved)
+def test_a_model_that_is_something_else(content, run, tmp_path, write):
+    trap = tmp_path / "trap"
+    write(run / "model.eqx", content(trap))
+    with pytest.raises(ValueError, match="model.eqx is not the network that report.json"):
+        do.train.load(run)
+    assert not trap.exists()
 
 
 @pytest.mark.usefixtures("as_users_see_it")
@@ -77,17 +86,12 @@ def test_a_model_that_is_something_else(content, run, tmp_path):
         ({"probes": "__import__('os')"}, "probes must be one of"),
     ],
 )
-def test_settings_that_a_report_claims(changes, message, run):
-    report = run / "report.json"
-    saved = report.read_text()
-    told = json.loads(saved)
+def test_settings_that_a_report_claims(changes, message, run, write):
+    told = json.loads((run / "report.json").read_text())
     told["settings"] |= changes
-    report.write_text(json.dumps(told))
-    try:
-        with pytest.raises(ValueError, match=message):
-            do.train.load(run)
-    finally:
-        report.write_text(saved)
+    write(run / "report.json", json.dumps(told))
+    with pytest.raises(ValueError, match=message):
+        do.train.load(run)
 
 
 def resigned(checkpoint, name, content):
@@ -98,7 +102,7 @@ def resigned(checkpoint, name, content):
     return "".join(f"{line}\n" for line in names.values())
 
 
-def test_a_checkpoint_that_is_something_else(run, tmp_path):
+def test_a_checkpoint_that_is_something_else(run, tmp_path, write):
     """Any file of it, with digests that say so: nothing is run, and what fails fails in words."""
     checkpoint, trap = run / "checkpoints" / "2", tmp_path / "trap"
     digests = (checkpoint / DIGESTS).read_text()
@@ -106,31 +110,27 @@ def test_a_checkpoint_that_is_something_else(run, tmp_path):
     for line in digests.splitlines():
         name = line.split("  ")[1]
         saved = (checkpoint / name).read_bytes()
-        (checkpoint / DIGESTS).write_text(resigned(checkpoint, name, pickled(trap)))
-        (checkpoint / name).write_bytes(pickled(trap))
+        write(checkpoint / DIGESTS, resigned(checkpoint, name, pickled(trap)))
+        write(checkpoint / name, pickled(trap))
         try:
             do.train.load(run, checkpoint="last")
         except ValueError as error:
             refused += "is not what a run writes" in str(error)
-        finally:
-            (checkpoint / name).write_bytes(saved)
-            (checkpoint / DIGESTS).write_text(digests)
+        write(checkpoint / name, saved)
+        write(checkpoint / DIGESTS, digests)
         assert not trap.exists()
     assert refused >= 2  # the others hold what loading does not read
 
 
-def test_digests_that_lead_elsewhere(run, tmp_path):
+def test_digests_that_lead_elsewhere(run, tmp_path, write):
     """A name outside of the checkpoint is neither written nor shown."""
-    path = run / "checkpoints" / "2" / DIGESTS
-    saved, secret = path.read_text(), tmp_path / "secret"
+    path, secret = run / "checkpoints" / "2" / DIGESTS, tmp_path / "secret"
     secret.write_text("hush")
-    path.write_text(saved + f"{'0' * 64}  {os.path.relpath(secret, path.parent)}\n")
-    try:
-        for which in (2, "last"):
-            with pytest.raises(ValueError, match="2 is damaged: .* choose another") as info:
-                do.train.load(run, checkpoint=which)
-    finally:
-        path.write_text(saved)
+    more = f"{'0' * 64}  {os.path.relpath(secret, path.parent)}\n"
+    write(path, path.read_text() + more)
+    for which in (2, "last"):
+        with pytest.raises(ValueError, match="2 is damaged: .* choose another") as info:
+            do.train.load(run, checkpoint=which)
     assert "hush" not in str(info.value) and secret.read_text() == "hush"
 
 
@@ -142,49 +142,39 @@ def test_digests_that_lead_elsewhere(run, tmp_path):
         ("run.json", 2, "checkpoints/2 is not a checkpoint of the run that run.json describes: 1"),
     ],
 )
-def test_layers_that_no_file_has(name, which, message, run):
+def test_layers_that_no_file_has(name, which, message, run, write):
     """They are not made first: it took for ever."""
     saved = (run / name).read_text()
     assert saved.count('"depth": 1,') == 1
-    (run / name).write_text(saved.replace('"depth": 1,', f'"depth": {10**9},'))
+    write(run / name, saved.replace('"depth": 1,', f'"depth": {10**9},'))
     began = time.monotonic()
-    try:
-        with pytest.raises(ValueError, match=message) as info:
-            do.train.load(run, which)
-    finally:
-        (run / name).write_text(saved)
+    with pytest.raises(ValueError, match=message) as info:
+        do.train.load(run, which)
     assert "1000000000 hidden layers are not in" in str(info.value)
     assert time.monotonic() - began < 10
 
 
-def test_any_bit_of_the_network(run):
+def test_any_bit_of_the_network(run, write):
     """A bit that flips anywhere, in headers, numbers or the digest, is seen."""
     path = run / "model.eqx"
     saved = path.read_bytes()
-    try:
-        for place in {*range(0, len(saved), 23), *range(len(saved) - 72, len(saved), 5)}:
-            flipped = bytearray(saved)
-            flipped[place] ^= 1
-            path.write_bytes(flipped)
-            with pytest.raises(ValueError, match="model.eqx is not the network that report.json"):
-                do.train.load(run)
-    finally:
-        path.write_bytes(saved)
+    for place in {*range(0, len(saved), 23), *range(len(saved) - 72, len(saved), 5)}:
+        flipped = bytearray(saved)
+        flipped[place] ^= 1
+        write(path, flipped)
+        with pytest.raises(ValueError, match="model.eqx is not the network that report.json"):
+            do.train.load(run)
 
 
-def test_a_network_from_before_it_had_a_digest(run):
-    path = run / "model.eqx"
+def test_a_network_from_before_it_had_a_digest(run, write):
+    """Who knows nothing of the digest reads the arrays before it."""
+    path, x, file = run / "model.eqx", jnp.ones(4) / 4, io.BytesIO()
     saved, u = path.read_bytes(), do.train.load(run)
-    try:
-        with path.open("wb") as file:
-            eqx.tree_serialise_leaves(file, u)
-        assert saved.startswith(path.read_bytes()) and len(path.read_bytes()) == len(saved) - 72
-        assert do.train.load(run)(jnp.ones(4) / 4) == u(jnp.ones(4) / 4)
-    finally:
-        path.write_bytes(saved)
-    with path.open("rb") as file:  # who knows nothing of it reads the arrays before it
-        again = eqx.tree_deserialise_leaves(file, u)
-    assert again(jnp.ones(4) / 4) == u(jnp.ones(4) / 4)
+    eqx.tree_serialise_leaves(file, u)
+    assert saved.startswith(file.getvalue()) and len(file.getvalue()) == len(saved) - 72
+    write(path, file.getvalue())
+    assert do.train.load(run)(x) == u(x)
+    assert eqx.tree_deserialise_leaves(io.BytesIO(saved), u)(x) == u(x)
 
 
 def test_links_to_what_lies_elsewhere(tmp_path):

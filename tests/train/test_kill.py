@@ -26,15 +26,9 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def start(directory, *words, **environment):
-    command = [*SOLVE, "--out", str(directory), *words]
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=os.environ | environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    how = {"cwd": ROOT, "env": os.environ | environment, "text": True}
+    output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*SOLVE, "--out", str(directory), *words], **how, **output)
 
 
 def steps_noted(directory):

@@ -11,10 +11,10 @@ import pytest
 
 import diffop as do
 
+from .toy import COUNTING, Killed, settings
+
 KEY = jax.random.key(0)
-SETTINGS = do.train.Settings.of_paper(
-    "allen-cahn-two-body", dim=4, steps=600, n=2, width=8, depth=1, batch=10
-)
+SETTINGS = settings(steps=600)
 
 
 def noisy(x, key):
@@ -24,10 +24,6 @@ def noisy(x, key):
 def fit(*listeners, steps=60, loss=noisy, **changes):
     given = {"key": KEY, "steps_per_dispatch": 10, **changes}
     return do.train.fit(jnp.ones(2), loss, optax.sgd(0.1), steps, listeners=listeners, **given)
-
-
-class Killed(BaseException):
-    """What a process feels of SIGKILL."""
 
 
 class Noting(do.train.AbstractListener):
@@ -82,11 +78,8 @@ def test_notes_come_back_to_each(tmp_path):
         fit(*listeners, checkpoints=do.train.Checkpoints(tmp_path, every=20))
     again = Noting(), do.train.EarlyStopping(1000), Noting(), Noting()
     fit(*again, checkpoints=do.train.Checkpoints(tmp_path, every=20))
-    assert [each.resumed for each in again if isinstance(each, Noting)] == [
-        {"sum": 100},
-        {"sum": 100},
-        None,
-    ]
+    resumed = [each.resumed for each in again if isinstance(each, Noting)]
+    assert resumed == [{"sum": 100}, {"sum": 100}, None]
     assert again[0].told == [50, 60, "closed"]
 
 
@@ -104,11 +97,6 @@ def loss_at(losses):
     return loss
 
 
-COUNTING = optax.GradientTransformation(
-    lambda model: (), lambda gradient, state, model: (jax.tree.map(jnp.ones_like, model), state)
-)
-
-
 @pytest.mark.parametrize(
     ("patience", "least", "ended"),
     [
@@ -121,26 +109,23 @@ def test_early_stopping_by_the_means_of_a_hundred_losses(patience, least, ended,
     """And a fit that was killed ends where one that was not does."""
     means = np.repeat([9.0, 6.0, 4.0, 3.0, 2.5, 2.2, 2.15], 100)
     losses = jnp.asarray(np.concatenate([means, np.full(500, 2.15)]), jnp.float32)
-    given = {"key": KEY, "steps_per_dispatch": 100}
-    model = {"made": jnp.zeros(())}
+    stopping = do.train.EarlyStopping(patience, least)
 
-    def fitted(*listeners, **changes):
+    def fitted(*listeners, every=None):
+        kept = None if every is None else do.train.Checkpoints(tmp_path, every=every)
+        model, given = {"made": jnp.zeros(())}, {"key": KEY, "steps_per_dispatch": 100}
         found = do.train.fit(
-            *(model, loss_at(losses), COUNTING, 1200), listeners=listeners, **given, **changes
+            *(model, loss_at(losses), COUNTING, 1200),
+            **given,
+            listeners=listeners,
+            checkpoints=kept,
         )
         return found.losses.size
 
     assert fitted(do.train.EarlyStopping(patience, least)) == ended
     with pytest.raises(Killed):
-        fitted(
-            do.train.EarlyStopping(patience, least),
-            Noting(600, Killed),
-            checkpoints=do.train.Checkpoints(tmp_path, every=100),
-        )
-    rest = fitted(
-        do.train.EarlyStopping(patience, least), checkpoints=do.train.Checkpoints(tmp_path)
-    )
-    assert rest == ended
+        fitted(do.train.EarlyStopping(patience, least), Noting(600, Killed), every=100)
+    assert fitted(stopping, every=1000) == ended
 
 
 @pytest.mark.parametrize(("patience", "least"), [(0, 0.0), (1, -0.1), (1, 1.0)])

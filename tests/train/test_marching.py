@@ -11,6 +11,8 @@ import pytest
 
 import diffop as do
 
+from .toy import COUNTING, Killed
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 KEY = jax.random.key(0)
@@ -49,10 +51,6 @@ def test_each_window_begins_where_the_last_one_ended():
         expected.append(u)
     found = [float(each.model.u[0]) for each in march(4)]
     np.testing.assert_allclose(found, expected, rtol=1e-10)
-
-
-class Killed(BaseException):
-    pass
 
 
 def bits(fits):
@@ -163,9 +161,6 @@ class Turning(eqx.Module):
         return jnp.sum(steps if self.window else -steps)
 
 
-COUNTING = optax.stateless(lambda updates, _: jax.tree.map(jnp.ones_like, updates))
-
-
 class Steps(do.train.AbstractListener):
     def __init__(self):
         self.seen = []
@@ -177,12 +172,9 @@ class Steps(do.train.AbstractListener):
 def test_listeners_are_told_of_all_windows_and_count_within_each():
     """A loss that only rises is patiently seen for 20 steps after the first 10."""
     steps, patient = Steps(), do.train.EarlyStopping(20)
-    fits = do.train.march(
-        *(jnp.zeros(1), lambda window, _: Turning(window), COUNTING, 100, 3),
-        key=KEY,
-        steps_per_dispatch=10,
-        listeners=[steps, patient],
-    )
+    options = {"steps_per_dispatch": 10, "listeners": [steps, patient]}
+    start = jnp.zeros(1), lambda window, _: Turning(window), COUNTING, 100, 3
+    fits = do.train.march(*start, key=KEY, **options)
     assert [each.losses.size for each in fits] == [100, 30, 30]
     assert steps.seen == [*range(10, 101, 10)] + [10, 20, 30] * 2
 

@@ -49,7 +49,7 @@ def test_fields_are_no_methods():
         ),
         (
             do.methods.Balanced(optax.sgd(0.1)),
-            "Balanced expects a loss that says what it is the sum",
+            "Balanced expects a loss that says what it is the su",
         ),
     ],
 )

@@ -11,6 +11,8 @@ import pytest
 
 import diffop as do
 
+from .toy import COUNTING
+
 KEY = jax.random.key(0)
 
 
@@ -28,39 +30,27 @@ class Terms:
         raise AssertionError("the terms are the loss")
 
 
-COUNTER = optax.GradientTransformation(
-    lambda x: (), lambda gradient, state, x: (jnp.ones_like(gradient), state)
-)
-
-
 @pytest.mark.parametrize("bad", [jnp.nan, jnp.inf])
 def test_the_bad_term_is_named(bad, tmp_path):
     checkpoints = do.train.Checkpoints(tmp_path, every=5)
+    given = {"key": KEY, "steps_per_dispatch": 5, "checkpoints": checkpoints}
     with pytest.raises(
         do.train.NonFiniteLossError,
         match=rf"^the loss became {bad} at step 8 of 100 \(its terms: data {bad}, residual 0.5\); "
         rf"the last good checkpoint is {tmp_path}/5; a smaller learning rate usually helps.$",
     ) as caught:
-        do.train.fit(
-            jnp.zeros(()),
-            Terms(bad),
-            COUNTER,
-            100,
-            key=KEY,
-            steps_per_dispatch=5,
-            checkpoints=checkpoints,
-        )
+        do.train.fit(jnp.zeros(()), Terms(bad), COUNTING, 100, **given)
     assert (caught.value.step, caught.value.terms) == (8, ("data",))
     assert caught.value.checkpoint == f"the last good checkpoint is {tmp_path}/5"
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     # the third dispatch would have been saved, too
     assert checkpoints.steps == (5,)
-    saved = checkpoints.newest(do.train.State.initial(jnp.zeros(()), COUNTER))
+    saved = checkpoints.newest(do.train.State.initial(jnp.zeros(()), COUNTING))
     assert saved is not None and saved.state.model == 5.0
 
 
 def test_the_loss_is_the_sum_of_its_terms():
-    losses = do.train.fit(jnp.zeros(()), Terms(2.0), COUNTER, 10, key=KEY).losses
+    losses = do.train.fit(jnp.zeros(()), Terms(2.0), COUNTING, 10, key=KEY).losses
     np.testing.assert_array_equal(losses, [0.75] * 7 + [2.5] * 3)
 
 
@@ -75,20 +65,14 @@ def test_a_parameter_that_the_loss_does_not_need(tmp_path):
         return {"used": jnp.ones(()), "unused": late}, state
 
     checkpoints = do.train.Checkpoints(tmp_path, every=1)
+    given = {"key": KEY, "steps_per_dispatch": 2, "checkpoints": checkpoints}
+    model = {"used": jnp.zeros(()), "unused": jnp.zeros(())}
     with pytest.raises(
         do.train.NonFiniteLossError,
         match=f"^a parameter was not finite after step 4 of 8, while the loss was; the last good "
         f"checkpoint is {tmp_path}/2; a smaller",
     ):
-        do.train.fit(
-            {"used": jnp.zeros(()), "unused": jnp.zeros(())},
-            loss,
-            optax.GradientTransformation(lambda _: (), ruin),
-            8,
-            key=KEY,
-            steps_per_dispatch=2,
-            checkpoints=checkpoints,
-        )
+        do.train.fit(model, loss, optax.GradientTransformation(lambda _: (), ruin), 8, **given)
     assert checkpoints.steps == (2,)
 
 

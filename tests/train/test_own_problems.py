@@ -57,11 +57,7 @@ def test_a_class_on_the_command_line(tmp_path, capsys):
         ),
         ("tests.train.own:Apart", [], "u takes (x, key), and here it gets 2 arguments of points, "),
         ("tests.train.own:Demanding", [], "Demanding is made with charge, of which nothing is kno"),
-        (
-            "tests.train.own:Transport",
-            ["--dim", "3"],
-            "dim must be 2, as the problem's, or left",
-        ),
+        ("tests.train.own:Transport", ["--dim", "3"], "dim must be 2, as the problem's, or left"),
     ],
 )
 def test_what_is_no_problem(path, words, message, tmp_path, capsys):

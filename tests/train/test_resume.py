@@ -28,14 +28,10 @@ from diffop.train import checkpoints, progress as report, solving
 from diffop.train.loggers import MetricsFile
 from diffop.train.model import Keys
 
-SETTINGS = do.train.Settings.of_paper(
-    "allen-cahn-two-body", dim=4, steps=800, n=2, width=8, depth=1, batch=10
-)
+from .toy import Killed, settings
+
+SETTINGS = settings(steps=800)
 TIMES = ("it_per_s", "compile_s", "peak_memory_mb", "resumed_at")
-
-
-class Killed(BaseException):
-    """What a process feels of SIGKILL: nothing after it is done."""
 
 
 def killed_after(step, monkeypatch):
@@ -95,18 +91,9 @@ def test_every_number_is_that_of_a_run_that_never_stopped(whole, tmp_path, monke
 
 
 def test_weights_of_terms_are_those_of_a_run_that_never_stopped(tmp_path, monkeypatch):
-    settings = do.train.Settings(
-        "g-kdv-1d",
-        steps=400,
-        width=4,
-        depth=1,
-        batch=8,
-        data_batch=4,
-        optimiser="adam",
-        precision="default",
-        causal=1.0,
-        balance=30,
-    )
+    terms = {"causal": 1.0, "balance": 30, "optimiser": "adam", "precision": "default"}
+    sizes = {"steps": 400, "width": 4, "depth": 1, "batch": 8, "data_batch": 4}
+    settings = do.train.Settings("g-kdv-1d", **sizes, **terms)
     whole = do.train.solve(settings, tmp_path / "whole")
     with monkeypatch.context() as patch, pytest.raises(Killed):
         killed_after(200, patch)
@@ -295,9 +282,7 @@ def begun(directory):
     """The settings of a run, which is put there as its process left it."""
     with zipfile.ZipFile(pathlib.Path(__file__).with_name("begun.zip")) as archive:
         archive.extractall(directory)
-    return do.train.Settings.of_paper(
-        "allen-cahn-two-body", dim=3, steps=200, n=2, width=4, depth=1, batch=4
-    )
+    return settings(dim=3, steps=200, width=4, batch=4)
 
 
 @pytest.mark.parametrize("streams", [None, 1])
@@ -414,11 +399,8 @@ def test_a_run_from_before_some_settings(tmp_path, monkeypatch, whole):
         killed_after(400, patch)
         do.train.solve(SETTINGS, tmp_path, checkpoint_every=200)
     checkpoint = tmp_path / "checkpoints" / "400"
-    older = [
-        tmp_path / "run.json",
-        *(path for path in checkpoint.rglob("*") if path.is_file()),
-    ]
-    older = [path for path in older if b'"probes"' in path.read_bytes()]
+    files = [tmp_path / "run.json", *filter(pathlib.Path.is_file, checkpoint.rglob("*"))]
+    older = [path for path in files if b'"probes"' in path.read_bytes()]
     assert len(older) == 2
     for path in older:
         path.write_text(aged(path.read_text()))

@@ -19,18 +19,7 @@ from diffop.train.memory import memory_bytes, peak_memory_mb
 from ..problems import FIXED
 from .own import Ball
 
-INTEGERS = [
-    "dim",
-    "steps",
-    "n",
-    "batch",
-    "width",
-    "depth",
-    "block",
-    "channels",
-    "pool",
-    "gpinn_terms",
-]
+INTEGERS = "dim steps n batch width depth block channels pool gpinn_terms".split()
 NAME = "allen-cahn-two-body"
 
 
@@ -196,45 +185,77 @@ def test_explicit_settings_override():
     assert settings.dim == 5 and settings.probes == "exact"
 
 
+NAN, INF = float("nan"), float("inf")
+POSITIVE = "a finite positive number"
+NUMBERS = "a dict or a list of finite non-negative numbers, one for each.*"
+REFUSED = [
+    (INTEGERS, [0, -1, True], "an integer of at least 1(, or none)?"),
+    (["data_batch"], [0], "an integer .*, or none"),
+    ([*INTEGERS, "data_batch", "balance"], [10**11], "below 2[*]{2}31 = 2147483648"),
+    (["seed"], [-1], "a non-negative integer"),
+    # that of 2³² was that of 0, bit for bit; of 2⁶³ no key could be made
+    (
+        ["seed"],
+        [2**32, 2**63, 2**64],
+        "below 2[*]{2}32 = 4294967296, as random keys tell no other.*",
+    ),
+    (["learning_rate", "input_scale"], [0.0, -1.0, NAN, INF], POSITIVE),
+    (["output_scale"], [0.0, -1.0, NAN, "sauce"], f"{POSITIVE}, or source"),
+    (
+        ["data_weight"],
+        [NAN, [1.0, 0.0], {"u": 1.0}],
+        f"{POSITIVE}, or a list with one for each c.*",
+    ),
+    (["weights"], [2.0, {}, {"mass": -1}], f"none, or {NUMBERS}"),
+    (["gpinn", "fan_in_rate"], [-0.1, NAN, INF, True], "a finite non-negative number"),
+    (["anchor"], [NAN, INF, "sauce", True], "a finite number, or source, or none"),
+    (["curvature"], [NAN, INF, True], "a finite number, or none"),
+    (["probes"], ["dense"], "one of exact, auto, sparse, .*"),
+    (["probes"], ["radmacher"], r"one of .* \(nearest: rademacher\)"),
+    (["optimiser"], ["lbfgs"], r"one of acprop, adabelief, .*, muon, nadam.* \(nearest: l-bfgs\)"),
+    (["optimiser"], ["gaus-newton"], r"one of .* \(nearest: gauss-newton\)"),
+    (["schedule"], ["lbfgs"], "one of linear, cosine, exponential, const.*"),
+    (["precision"], ["lbfgs"], "one of default, double"),
+    (["square"], ["both"], "one of biased, product, pairs"),
+]
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [(name, each, what) for names, values, what in REFUSED for name in names for each in values],
+)
+def test_settings_out_of_range(name, value, expected):
+    got = re.escape(repr(value))
+    with pytest.raises(
+        ValueError, match=f"^{name.replace('_', '-')} must be {expected}, got {got}.$"
+    ):
+        do.train.Settings(NAME, **{"gpinn": 1.0, name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("seed", [2**32 - 1]),
+        ("output_scale", ["source"]),
+        ("anchor", [None, "source", 0.0, -3]),
+        ("curvature", [None, 0.0, -3]),
+        ("data_batch", [7]),
+    ],
+)
+def test_settings_within_range(name, values):
+    for value in values:
+        assert getattr(do.train.Settings(NAME, **{name: value}), name) == value
+
+
+def test_data_that_is_recommended():
+    assert do.train.Settings("kovasznay").data_batch == 50
+    assert do.train.Settings("kovasznay", data_batch=None).data_batch is None
+
+
 def test_unknown_problem():
     with pytest.raises(ValueError, match="no problem called 'kvd-2d'; the nearest names are: kdv"):
         do.train.Settings("kvd-2d")
-
-
-@pytest.mark.parametrize("name", INTEGERS)
-@pytest.mark.parametrize("value", [0, -1, True])
-def test_sizes(name, value):
-    option = name.replace("_", "-")
-    with pytest.raises(
-        ValueError, match=f"^{option} must be an integer of at least 1(, or none)?, got {value}.$"
-    ):
-        do.train.Settings(**{"problem": NAME, name: value})
-
-
-def test_seed():
-    with pytest.raises(ValueError, match="^seed must be a non-negative integer, got -1.$"):
-        do.train.Settings(NAME, seed=-1)
-
-
-@pytest.mark.parametrize("seed", [2**32, 2**63, 2**64])
-def test_seeds_that_keys_do_not_tell_apart(seed):
-    """That of 2³² was that of 0, bit for bit; of 2⁶³ no key could be made."""
-    assert do.train.Settings(NAME, seed=2**32 - 1).seed == 2**32 - 1
-    with pytest.raises(
-        ValueError,
-        match=r"^seed must be below 2\*\*32 = 4294967296, as random keys tell no others apart, "
-        rf"got {seed}.$",
-    ):
-        do.train.Settings(NAME, seed=seed)
-
-
-@pytest.mark.parametrize("name", [*INTEGERS, "data_batch", "balance"])
-def test_counts_that_no_array_has(name):
-    option = name.replace("_", "-")
-    with pytest.raises(
-        ValueError, match=rf"^{option} must be below 2\*\*31 = 2147483648, got 10000"
-    ):
-        do.train.Settings(NAME, **{"gpinn": 1.0, name: 10**11})
 
 
 @pytest.mark.usefixtures("as_users_see_it")
@@ -311,118 +332,11 @@ def test_how_much_memory_there_is():
     assert there is None or there > 1e6 * peak_memory_mb() > 0
 
 
-@pytest.mark.parametrize("name", ["learning_rate", "input_scale"])
-@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
-def test_numbers(name, value):
-    option = name.replace("_", "-")
-    with pytest.raises(ValueError, match=f"^{option} must be a finite positive number, got"):
-        do.train.Settings(**{"problem": NAME, name: value})
-
-
-@pytest.mark.usefixtures("as_users_see_it")
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("data_weight", float("nan"), "a finite positive number, or a list with one for each cond"),
-        ("data_weight", [1.0, 0.0], "a finite positive number, or a list with one for each cond"),
-        ("data_weight", {"u": 1.0}, "a finite positive number, or a list with one for each cond"),
-        ("weights", 2.0, "none, or a dict or a list of finite non-negative numbers, one for each"),
-        ("weights", {}, "none, or a dict or a list of finite non-negative numbers, one for each"),
-        ("weights", {"mass": -1}, "none, or a dict or a list of finite non-negative numbers, one"),
-    ],
-)
-def test_weights(name, value, expected):
-    option = name.replace("_", "-")
-    with pytest.raises(ValueError, match=f"^{option} must be {expected}.*, got"):
-        do.train.Settings(NAME, **{name: value})
-
-
-@pytest.mark.parametrize("name", ["gpinn", "fan_in_rate"])
-@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), True])
-def test_what_may_be_zero(name, value):
-    option = name.replace("_", "-")
-    with pytest.raises(ValueError, match=f"^{option} must be a finite non-negative number, got"):
-        do.train.Settings(NAME, **{name: value})
-
-
-@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), "sauce"])
-def test_output_scale(value):
-    assert do.train.Settings(NAME, output_scale="source").output_scale == "source"
-    with pytest.raises(
-        ValueError, match="^output-scale must be a finite positive number, or source, got"
-    ):
-        do.train.Settings(NAME, output_scale=value)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), "sauce", True])
-def test_anchor(value):
-    for anchor in (None, "source", 0.0, -3):
-        assert do.train.Settings(NAME, anchor=anchor).anchor == anchor
-    with pytest.raises(ValueError, match="^anchor must be a finite number, or source, or none,"):
-        do.train.Settings(NAME, anchor=value)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), True])
-def test_curvature(value):
-    for curvature in (None, 0.0, -3):
-        assert do.train.Settings(NAME, curvature=curvature).curvature == curvature
-    with pytest.raises(ValueError, match="^curvature must be a finite number, or none, got"):
-        do.train.Settings(NAME, curvature=value)
-
-
 @pytest.mark.parametrize("name", ["l-bfgs", "gauss-newton"])
 def test_a_rate_that_there_is_not(name):
     expected = f"^fan-in-rate must be 0 for the optimiser {name}, which has no learning rate, got"
     with pytest.raises(ValueError, match=expected):
         do.train.Settings(NAME, optimiser=name, fan_in_rate=0.1)
-
-
-def test_data_batch():
-    assert do.train.Settings(NAME, data_batch=7).data_batch == 7
-    assert do.train.Settings("kovasznay").data_batch == 50
-    assert do.train.Settings("kovasznay", data_batch=None).data_batch is None
-    with pytest.raises(ValueError, match="^data-batch must be an integer .*, or none, got 0.$"):
-        do.train.Settings(NAME, data_batch=0)
-
-
-def test_estimator():
-    with pytest.raises(
-        ValueError, match="^probes must be one of exact, auto, sparse, .* got 'dense'.$"
-    ):
-        do.train.Settings(NAME, probes="dense")
-
-
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [
-        ("optimiser", "acprop, adabelief, .*, muon, nadam"),
-        ("schedule", "linear, cosine, exponential, const"),
-        ("precision", "default, double"),
-    ],
-)
-def test_training(name, known):
-    with pytest.raises(ValueError, match=f"^{name} must be one of {known}.*, got 'lbfgs'.$"):
-        do.train.Settings(NAME, **{name: "lbfgs"})
-
-
-@pytest.mark.parametrize(
-    ("name", "word", "near"),
-    [
-        ("optimiser", "lbfgs", "l-bfgs"),
-        ("optimiser", "gaus-newton", "gauss-newton"),
-        ("probes", "radmacher", "rademacher"),
-    ],
-)
-def test_the_nearest_name_is_told(name, word, near):
-    expected = rf"^{name} must be one of .* \(nearest: {near}\), got '{word}'.$"
-    with pytest.raises(ValueError, match=expected):
-        do.train.Settings(NAME, **{name: word})
-
-
-def test_square():
-    expected = "^square must be one of biased, product, pairs, got 'both'.$"
-    with pytest.raises(ValueError, match=expected):
-        do.train.Settings(NAME, square="both")
 
 
 def test_every_setting_is_documented():

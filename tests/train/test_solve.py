@@ -13,32 +13,11 @@ import pytest
 import diffop as do
 from diffop.train.model import Keys, untrained
 
-KEYS = [
-    "problem",
-    "dim",
-    "steps",
-    "n",
-    "seed",
-    "rel_l1",
-    "rel_l2",
-    "null_rel_l2",
-    "skill",
-    "it_per_s",
-    "compile_s",
-    "peak_memory_mb",
-    "parameters",
-]
-
-
-MORE = (
-    "loss",
-    "components",
-    "resumed_at",
-    "mesh",
-    "ended_at",
-    "test_points",
-    "reference_rel_error",
-)
+KEYS = (
+    "problem dim steps n seed rel_l1 rel_l2 null_rel_l2 skill it_per_s compile_s peak_memory_mb "
+    "parameters settings environment loss components resumed_at mesh ended_at test_points "
+    "reference_rel_error"
+).split()
 
 
 def small(**changes):
@@ -60,35 +39,9 @@ def test_report_and_files(run):
     written = json.loads((directory / "report.json").read_text())
     assert written.pop("version") == json.loads((directory / "run.json").read_text())["version"]
     assert written == dataclasses.asdict(report)
-    assert list(written) == [*KEYS, "settings", "environment", *MORE]
-    assert written["settings"] == {
-        **{name: written[name] for name in ("problem", "dim", "steps", "n", "seed")},
-        "learning_rate": 1e-3,
-        "batch": 100,
-        "data_batch": None,
-        "pool": 1,
-        "width": 8,
-        "depth": 3,
-        "block": 1,
-        "channels": 1,
-        "sharing": "joined",
-        "input_scale": 1.0,
-        "output_scale": 1.0,
-        "anchor": None,
-        "curvature": None,
-        "probes": "sparse",
-        "square": "biased",
-        "data_weight": 1.0,
-        "weights": None,
-        "gpinn": 0.0,
-        "gpinn_terms": None,
-        "causal": 0.0,
-        "balance": 0,
-        "optimiser": "adam",
-        "fan_in_rate": 0.0,
-        "schedule": "linear",
-        "precision": "default",
-    }
+    assert list(written) == KEYS
+    given = {name: written[name] for name in ("problem", "dim", "steps", "n", "seed")}
+    assert written["settings"] == {**dataclasses.asdict(small()), **given}
     assert written["test_points"] == 20_000
     assert written["settings"] == json.loads((directory / "run.json").read_text())["settings"]
     assert written["skill"] == written["null_rel_l2"] / written["rel_l2"]
@@ -129,14 +82,11 @@ def test_an_untrained_network_does_not(tmp_path):
 
 
 def test_equal_settings_give_equal_runs(run, tmp_path):
+    """And another seed gives another problem."""
     report, _ = run
-    again = do.train.solve(small(), tmp_path)
+    again = do.train.solve(small(), tmp_path / "again")
     assert (again.rel_l1, again.rel_l2) == (report.rel_l1, report.rel_l2)
-
-
-def test_the_seed_determines_the_problem(run, tmp_path):
-    report, _ = run
-    other = do.train.solve(small(seed=1, steps=1), tmp_path)
+    other = do.train.solve(small(seed=1, steps=1), tmp_path / "other")
     assert other.null_rel_l2 != report.null_rel_l2
 
 
@@ -246,18 +196,29 @@ def test_a_file_is_not_a_directory(tmp_path):
         do.train.solve(small(), tmp_path / "out", overwrite=True)
 
 
-def test_checking_writes_nothing(tmp_path):
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (small(dim=1), "at least 2, got 1"),
+        (small(block=5), "expects a block of 2 to 4 coordinates, or a block of 1"),
+        (do.train.Settings("kdv-2d", dim=4), "kdv-2d has 3 coordinates, .* got dim 4; leave"),
+        (
+            do.train.Settings("semilinear-allen-cahn", dim=7),
+            "reference values in 10, 100, .* got 7 dimensions",
+        ),
+        (
+            small(probes="gaussian", gpinn=0.1, gpinn_terms=2),
+            "gaussian probes are biased for .* Unbiased for it: ",
+        ),
+        (
+            small(probes="exact", square="pairs"),
+            "'exact', whose loss has no bias; say square='biased'",
+        ),
+    ],
+)
+def test_checking(settings, message, tmp_path):
+    """Nothing is written."""
     do.train.check(small(), tmp_path / "run")
+    with pytest.raises(ValueError, match=message):
+        do.train.check(settings, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    with pytest.raises(ValueError, match="at least 2, got 1"):
-        do.train.check(small(dim=1), tmp_path / "run")
-    with pytest.raises(ValueError, match="expects a block of 2 to 4 coordinates, or a block of 1"):
-        do.train.check(small(block=5), tmp_path / "run")
-    with pytest.raises(ValueError, match="kdv-2d has 3 coordinates, .* got dim 4; leave"):
-        do.train.check(do.train.Settings("kdv-2d", dim=4), tmp_path / "run")
-    with pytest.raises(ValueError, match="reference values in 10, 100, .* got 7 dimensions"):
-        do.train.check(do.train.Settings("semilinear-allen-cahn", dim=7), tmp_path / "run")
-    with pytest.raises(ValueError, match="gaussian probes are biased for .* Unbiased for it: "):
-        do.train.check(small(probes="gaussian", gpinn=0.1, gpinn_terms=2), tmp_path / "run")
-    with pytest.raises(ValueError, match="'exact', whose loss has no bias; say square='biased'"):
-        do.train.check(small(probes="exact", square="pairs"), tmp_path / "run")

@@ -14,6 +14,8 @@ import diffop as do
 from diffop.parallel.processes import Stop, interruptible
 from diffop.train import iteration
 
+from .toy import settings
+
 pytestmark = pytest.mark.usefixtures("ctrl_c_is_heard")
 
 
@@ -122,19 +124,16 @@ def test_the_second_ctrl_c_leaves_the_process_alive(tmp_path, monkeypatch):
         return interruptible(lambda: release.wait() and action(*arguments))
 
     monkeypatch.setattr(iteration, "interruptible", slow)
-    settings = do.train.Settings.of_paper(
-        "allen-cahn-two-body", dim=4, steps=10, n=2, width=8, depth=1, batch=10
-    )
     sender = ctrl_c(2, workers)
     with pytest.raises(KeyboardInterrupt) as caught:
-        do.train.solve(settings, tmp_path / "run", checkpoint_every=100)
+        do.train.solve(settings(steps=10), tmp_path / "run", checkpoint_every=100)
     assert caught.type is KeyboardInterrupt and noted == [signal.SIGINT] * 2
     (worker,) = workers()
     release.set()
     sender.join()
     worker.join()
     assert not list((tmp_path / "run").glob("checkpoints/*"))
-    do.train.check(settings, tmp_path / "run", resume=True)
+    do.train.check(settings(steps=10), tmp_path / "run", resume=True)
 
 
 def noting(note, noted):

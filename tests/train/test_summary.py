@@ -49,16 +49,8 @@ def test_a_table_over_seeds(tmp_path, capsys):
     write_run(tmp_path / "c", 0, metrics=[(10, 1.0, 0.5), (20, 0.5, None)], steps=100)
     assert main(["report", str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "c")]) == 0
     names, first, row, second, other, waits, _ = capsys.readouterr().out.splitlines()
-    titles = [
-        "runs",
-        "skill",
-        "rel. L2 error",
-        "mean ± std",
-        "rel. L1 error",
-        "null model",
-        "steps/s",
-    ]
-    assert re.split(r"\s{2,}", names.strip()) == titles
+    titles = "runs,skill,rel. L2 error,mean ± std,rel. L1 error,null model,steps/s"
+    assert re.split(r"\s{2,}", names.strip()) == titles.split(",")
     assert first == f"{NAME} dim=1000 steps=400"
     assert re.split(r"\s{2,}", row.strip()) == [
         "3",
@@ -180,19 +172,18 @@ def test_pictures_are_not_overwritten_unless_told(tmp_path, capsys):
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
 
-@pytest.mark.parametrize("command", ["report", "plot"])
-def test_a_directory_without_runs(command, tmp_path, capsys):
-    assert main([command, str(tmp_path)]) == 2
-    assert f"{tmp_path} holds no run; name a directory that was" in capsys.readouterr().err
-
-
-def test_nothing_to_draw_yet(tmp_path, capsys):
-    write_run(tmp_path / "a", 0)
-    assert main(["plot", str(tmp_path), "--out", str(tmp_path / "p.png")]) == 2
-    assert "a has nothing in its metrics.jsonl to draw yet." in capsys.readouterr().err
-
-
-def test_no_such_kind_of_picture(tmp_path, capsys):
-    write_run(tmp_path / "a", 0, metrics=[(10, 4.0, 0.5)])
-    assert main(["plot", str(tmp_path), "--out", str(tmp_path / "p.txt")]) == 2
-    assert "txt" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("runs", "words", "said"),
+    [
+        ([], ["report"], "{0} holds no run; name a directory that was"),
+        ([], ["plot"], "{0} holds no run; name a directory that was"),
+        ([()], ["plot", "--out", "p.png"], "a has nothing in its metrics.jsonl to draw yet."),
+        ([[(10, 4.0, 0.5)]], ["plot", "--out", "p.txt"], "txt"),
+    ],
+)
+def test_what_is_no_table_or_picture(runs, words, said, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for metrics in runs:
+        write_run(tmp_path / "a", 0, metrics=metrics)
+    assert main([words[0], str(tmp_path), *words[1:]]) == 2
+    assert said.format(tmp_path) in capsys.readouterr().err

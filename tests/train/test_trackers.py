@@ -91,16 +91,20 @@ def test_a_run_tells_them_what_it_notes(told, tmp_path):
     assert next(call[2]["config"] for call in told if call[0] == "init")["dim"] == report.dim
 
 
-@pytest.mark.parametrize(("name", "package"), [("tensorboard", "tensorboardX"), ("wandb", "wandb")])
-def test_missing_packages(name, package, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "package", "error", "message"),
+    [
+        (
+            "tensorboard",
+            "tensorboardX",
+            do.train.MissingExtraError,
+            "to tensorboard needs tensorbo",
+        ),
+        ("wandb", "wandb", do.train.MissingExtraError, r"wandb, .* install 'diffop-jax\[wandb\]'"),
+        ("paper", "paper", ValueError, "log must be one of tensorboard, wandb, got 'paper'."),
+    ],
+)
+def test_trackers_that_are_not_there(name, package, error, message, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(
-        do.train.MissingExtraError,
-        match=rf"logging to {name} needs {package}, .* pip install 'diffop-jax\[{name}\]'",
-    ):
+    with pytest.raises(error, match=message):
         do.train.check(do.train.Settings("allen-cahn-two-body"), tmp_path, log=[name])
-
-
-def test_unknown_trackers(tmp_path):
-    with pytest.raises(ValueError, match="log must be one of tensorboard, wandb, got 'paper'."):
-        do.train.check(do.train.Settings("allen-cahn-two-body"), tmp_path, log=["paper"])

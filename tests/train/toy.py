@@ -1,14 +1,27 @@
-"""Problems for tests of training: one that a small network solves in a moment, and one that is
-another with some of it changed."""
+"""What tests of training share: small problems, small runs, and what stops them."""
 
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Float
 
 import diffop as do
+
+COUNTING = optax.stateless(lambda updates, _: jax.tree.map(jnp.ones_like, updates))
+"""An optimiser that adds 1 at each step."""
+
+
+class Killed(BaseException):
+    """What a process feels of SIGKILL: nothing after it is done."""
+
+
+def settings(**changes):
+    """Those of a run that takes a moment."""
+    small = {"dim": 4, "steps": 2, "n": 2, "width": 8, "depth": 1, "batch": 10}
+    return do.train.Settings.of_paper("allen-cahn-two-body", **{**small, **changes})
 
 
 class Poisson(do.pde.AbstractSolvedProblem):

@@ -17,9 +17,9 @@ import diffop as do
 from diffop.parallel.processes import by_first, connect, on_host, succeeded_everywhere
 from diffop.train import progress as report, solving
 
-SETTINGS = do.train.Settings.of_paper(
-    "allen-cahn-two-body", dim=16, steps=8, n=2, width=4, depth=1, batch=4
-)
+from .toy import settings
+
+SETTINGS = settings(dim=16, steps=8, width=4, batch=4)
 PER_DISPATCH = 2 * SETTINGS.batch * SETTINGS.dim  # coordinates, on one device
 
 
@@ -66,15 +66,10 @@ def fit_stopped(process, mesh, directory):
     """Ctrl-C in the second process, after step 20; then the same call once more."""
 
     def fit(observe):
-        checkpoints = do.train.Checkpoints(directory / "fit", every=1000)
-        return do.train.fit(
-            *(jnp.ones(2), lambda x, key: x @ x, optax.sgd(0.01), 40),
-            key=jax.random.key(0),
-            steps_per_dispatch=10,
-            observe=observe,
-            checkpoints=checkpoints,
-            mesh=mesh,
-        )
+        kept = do.train.Checkpoints(directory / "fit", every=1000)
+        given = {"key": jax.random.key(0), "steps_per_dispatch": 10, "mesh": mesh}
+        given |= {"observe": observe, "checkpoints": kept}
+        return do.train.fit(jnp.ones(2), lambda x, key: x @ x, optax.sgd(0.01), 40, **given)
 
     def interrupt(step, *_):
         if process == 1 and step == 20:
