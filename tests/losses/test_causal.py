@@ -11,6 +11,8 @@ import pytest
 
 import diffop as do
 
+from ..refused import refusals
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 KEY = jax.random.key(3)
@@ -193,45 +195,29 @@ def test_training_in_time(name):
 
 
 ONE: Any = 1
-CASES = {
-    "tolerance": (
-        lambda: do.losses.Causal(lambda x: x[-1], 0.0),
-        ValueError,
-        "Causal expects a finite positive tolerance and at least one slice, got tolerance=0.0",
-    ),
-    "kind": (
-        lambda: do.losses.ResidualLoss(
-            TRANSPORT, 3, probes="exact", points=points_of(3), causal=ONE
+
+
+test_bad_input = refusals(
+    {
+        "Causal expects a finite positive tolerance and .* slice, got tolerance=0.0": lambda: (
+            do.losses.Causal(lambda x: x[-1], 0.0)
         ),
-        TypeError,
-        "expects a causal that is a diffop.losses.Causal, such as .*, got 1",
-    ),
-    "square": (
-        lambda: do.losses.ResidualLoss(TRANSPORT, 3, 2, square="product", causal=LAST),
-        ValueError,
-        "no square has the mean that 'product' is for; leave one of the two out",
-    ),
-    "no_time": (
-        lambda: do.losses.Causal(lambda x: None).weights(jnp.ones(2), jnp.ones((2, 2))),
-        ValueError,
-        "expect the time of a point, got None, which is that of an equation without time",
-    ),
-    "no_number": (
-        lambda: do.losses.Causal(lambda x: x).weights(jnp.ones(2), jnp.ones((2, 2))),
-        ValueError,
-        r"the time .*\(2,\)",
-    ),
-    "arguments": (
-        lambda: do.losses.Causal(lambda x, t: t).weights(jnp.ones(2), jnp.ones((2, 2))),
-        ValueError,
-        r"the time takes \(x, t\), and here it gets 1 argument",
-    ),
-}
-
-
-@pytest.mark.usefixtures("as_users_see_it")
-@pytest.mark.parametrize("name", CASES)
-def test_bad_input(name):
-    call, kind, message = CASES[name]
-    with pytest.raises(kind, match=message):
-        call()
+        "no square has the mean that 'product' is for; leave one of the two out": lambda: (
+            do.losses.ResidualLoss(TRANSPORT, 3, 2, square="product", causal=LAST)
+        ),
+        "expect the time of a point, got None, which is that of an equation without time": lambda: (
+            do.losses.Causal(lambda x: None).weights(jnp.ones(2), jnp.ones((2, 2)))
+        ),
+        r"the time .*\(2,\)": lambda: do.losses.Causal(lambda x: x).weights(
+            jnp.ones(2), jnp.ones((2, 2))
+        ),
+        r"the time takes \(x, t\), and here it gets 1 argument": lambda: do.losses.Causal(
+            lambda x, t: t
+        ).weights(jnp.ones(2), jnp.ones((2, 2))),
+    },
+    {
+        "expects a causal that is a diffop.losses.Causal, such as .*, got 1": lambda: (
+            do.losses.ResidualLoss(TRANSPORT, 3, probes="exact", points=points_of(3), causal=ONE)
+        ),
+    },
+)

@@ -11,6 +11,7 @@ from diffop.losses.squares import data_key
 from diffop.streams import stream
 
 from .. import nested
+from ..refused import refusals
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -241,76 +242,48 @@ def residual_loss(residual):
     return jax.eval_shape(lambda: loss(u, KEY))
 
 
-CASES = {
-    "nowhere": (
-        lambda: do.losses.ResidualLoss(POISSON, 5, probes="exact"),
-        ValueError,
-        "expects points for an equation without a domain to draw them from: an array of shape",
-    ),
-    "how_many": (
-        lambda: do.losses.ResidualLoss(POISSON, probes="exact", points=box),
-        ValueError,
-        "expects a batch, the number of points of a call, got None; say for instance batch=100",
-    ),
-    "twice": (
-        lambda: do.losses.ResidualLoss(POISSON, 5, probes="exact", points=np.ones((4, 2))),
-        ValueError,
-        r"and no batch or pool beside them, got batch=5 and pool=1; let a function",
-    ),
-    "one_point": (
-        lambda: do.losses.ResidualLoss(POISSON, probes="exact", points=np.ones(2)),
-        ValueError,
-        r"points of shape \(count, d\), .*, got shape \(2,\); one point is x\[None\]; many",
-    ),
-    "zero_draws": (
-        lambda: do.losses.ResidualLoss(POISSON, 5, n=0, points=box),
-        ValueError,
-        "n, the number of draws of jets, must be at least 1; got 0",
-    ),
-    "no_draws": (
-        lambda: do.losses.ResidualLoss(POISSON, 5, points=box),
-        ValueError,
-        "expects n, the number of draws of jets, for the probes 'sparse', or probes=\"exact\"",
-    ),
-    "no_equation": (
-        lambda: do.losses.ResidualLoss(do.Laplacian(), 5, probes="exact"),
-        TypeError,
-        "ResidualLoss expects a diffop.equations.Equation, or a problem or .*, got a Laplacian",
-    ),
-    "no_points": (
-        lambda: do.losses.ResidualLoss(POISSON, 0, probes="exact", points=box),
-        ValueError,
-        "batch of ResidualLoss must be at least 1; got 0",
-    ),
-    "half_a_point": (
-        lambda: do.losses.ResidualLoss(POISSON, 5, probes="exact", points=box, pool=1.5),
-        TypeError,
-        "pool of ResidualLoss must be an integer; got 1.5 of type float",
-    ),
-    "no_such_value": (
-        lambda: residual_loss(lambda v, x: v["lpa"]),
-        ValueError,
-        "the residual asks for 'lpa'; the values that it is given are 'lap', 'value'",
-    ),
-    "no_return": (
-        lambda: residual_loss(lambda v, x: None),
-        ValueError,
-        "the residual must return a number for each equation, .*; got None of type NoneType",
-    ),
-    "no_number": (
-        lambda: residual_loss(lambda v, x: {"a": v["lap"], "b": "b"}),
-        ValueError,
-        "the residual must return a number for each equation, .*; got 'b' of type str",
-    ),
-}
-
-
-@pytest.mark.usefixtures("as_users_see_it")
-@pytest.mark.parametrize("name", CASES)
-def test_bad_input(name):
-    call, kind, message = CASES[name]
-    with pytest.raises(kind, match=message):
-        call()
+test_bad_input = refusals(
+    {
+        "expects points for an equation without a domain to draw them from: an arr": lambda: (
+            do.losses.ResidualLoss(POISSON, 5, probes="exact")
+        ),
+        "a batch, the number of points of a call, got None; say for instance batch=100": lambda: (
+            do.losses.ResidualLoss(POISSON, probes="exact", points=box)
+        ),
+        r"and no batch or pool beside them, got batch=5 and pool=1; let a function": lambda: (
+            do.losses.ResidualLoss(POISSON, 5, probes="exact", points=np.ones((4, 2)))
+        ),
+        r"points of shape \(count, d\), .*, got shape \(2,\); one point is x\[None\]": lambda: (
+            do.losses.ResidualLoss(POISSON, probes="exact", points=np.ones(2))
+        ),
+        "n, the number of draws of jets, must be at least 1; got 0": lambda: do.losses.ResidualLoss(
+            POISSON, 5, n=0, points=box
+        ),
+        "expects n, the number of draws .*, for the probes 'sparse', or probes=\"exact\"": lambda: (
+            do.losses.ResidualLoss(POISSON, 5, points=box)
+        ),
+        "batch of ResidualLoss must be at least 1; got 0": lambda: do.losses.ResidualLoss(
+            POISSON, 0, probes="exact", points=box
+        ),
+        "the residual asks for 'lpa'; the values that it is given are 'lap', 'value'": lambda: (
+            residual_loss(lambda v, x: v["lpa"])
+        ),
+        "the residual must return a number for each equation, .*; got None of type None": lambda: (
+            residual_loss(lambda v, x: None)
+        ),
+        "the residual must return a number for each equation, .*; got 'b' of type str": lambda: (
+            residual_loss(lambda v, x: {"a": v["lap"], "b": "b"})
+        ),
+    },
+    {
+        "ResidualLoss expects a diffop.equations.Equation, or a problem .*, got a Lap": lambda: (
+            do.losses.ResidualLoss(do.Laplacian(), 5, probes="exact")
+        ),
+        "pool of ResidualLoss must be an integer; got 1.5 of type float": lambda: (
+            do.losses.ResidualLoss(POISSON, 5, probes="exact", points=box, pool=1.5)
+        ),
+    },
+)
 
 
 @pytest.mark.parametrize(("probes", "gpinn"), [("exact", 0.5), ("sparse", 0.0)])

@@ -10,6 +10,8 @@ import pytest
 import diffop as do
 from diffop.pde import Normalised, OrthogonalTo
 
+from ..refused import refusals
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 Z = 4.5
@@ -134,27 +136,20 @@ def test_a_loss_has_its_minimum_at_the_density():
     np.testing.assert_allclose(minima[1], exact, rtol=2e-2)
 
 
-@pytest.mark.usefixtures("as_users_see_it")
-@pytest.mark.parametrize(
-    ("make", "error", "says"),
-    [
-        (lambda: Normalised(on=ROD.face(0, "lower")), TypeError, "taken over a domain"),
-        (lambda: Normalised("one", on=ROD), TypeError, "numbers, arrays or functions"),
-        (lambda: Normalised(on=ROD, n=1), ValueError, "must be at least 2; got 1"),
-        (lambda: OrthogonalTo(2.0, on=ROD), TypeError, "expects functions of the coordinates"),
-        (
-            lambda: do.losses.ResidualLoss(
-                do.equations.Equation.linear(
-                    do.Identity(), jnp.sum, conditions=Normalised(on=ROD, n=4).draw(KEY, 1)
-                ),
-                points=np.ones((2, 1)),
-                probes="exact",
-            ).residuals(jnp.sum, KEY),
-            TypeError,
-            "a method residuals",
-        ),
-    ],
+test_what_is_wrong_is_said = refusals(
+    {
+        "must be at least 2; got 1": lambda: Normalised(on=ROD, n=1),
+    },
+    {
+        "taken over a domain": lambda: Normalised(on=ROD.face(0, "lower")),
+        "numbers, arrays or functions": lambda: Normalised("one", on=ROD),
+        "expects functions of the coordinates": lambda: OrthogonalTo(2.0, on=ROD),
+        "a method residuals": lambda: do.losses.ResidualLoss(
+            do.equations.Equation.linear(
+                do.Identity(), jnp.sum, conditions=Normalised(on=ROD, n=4).draw(KEY, 1)
+            ),
+            points=np.ones((2, 1)),
+            probes="exact",
+        ).residuals(jnp.sum, KEY),
+    },
 )
-def test_what_is_wrong_is_said(make, error, says):
-    with pytest.raises(error, match=says):
-        make()
