@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-Calls = Mapping[str, Callable[[], object]]
+Call = Callable[[], object]
+Calls = Mapping[str, Call | list[Call]]
 
 
 def refusals(values: Calls, types: Calls | None = None) -> Callable[..., None]:
@@ -12,16 +13,22 @@ def refusals(values: Calls, types: Calls | None = None) -> Callable[..., None]:
 
     **Arguments:**
 
-    - `values`: calls that raise a `ValueError`, by a regular expression that is found in its text.
+    - `values`: calls that raise a `ValueError`, each or a list of them by a regular expression that
+      is found in its text.
     - `types`: those that raise a `TypeError`.
     """
-    cases = [(ValueError, *case) for case in values.items()]
-    cases += [(TypeError, *case) for case in (types or {}).items()]
+    cases = [
+        (error, words, call)
+        for error, table in ((ValueError, values), (TypeError, types or {}))
+        for words, calls in table.items()
+        for call in (calls if isinstance(calls, list) else [calls])
+    ]
 
     @pytest.mark.usefixtures("as_users_see_it")
     @pytest.mark.parametrize(("error", "words", "call"), cases, ids=[each[1] for each in cases])
     def test(error, words, call):
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=f"(?s){words}") as info:
             call()
+        assert len(str(info.value)) <= 500
 
     return test
