@@ -8,7 +8,9 @@ Call = Callable[[], object]
 Calls = Mapping[str, Call | list[Call]]
 
 
-def refusals(values: Calls, types: Calls | None = None) -> Callable[..., None]:
+def refusals(
+    values: Calls, types: Calls | None = None, places: Calls | None = None
+) -> Callable[..., None]:
     """A test for each bad call, as users see it: `test_refused = refusals({...})`.
 
     **Arguments:**
@@ -16,11 +18,13 @@ def refusals(values: Calls, types: Calls | None = None) -> Callable[..., None]:
     - `values`: calls that raise a `ValueError`, each or a list of them by a regular expression that
       is found in its text.
     - `types`: those that raise a `TypeError`.
+    - `places`: those that raise an `IndexError`.
     """
+    tables = {ValueError: values, TypeError: types, IndexError: places}
     cases = [
         (error, words, call)
-        for error, table in ((ValueError, values), (TypeError, types or {}))
-        for words, calls in table.items()
+        for error, table in tables.items()
+        for words, calls in (table or {}).items()
         for call in (calls if isinstance(calls, list) else [calls])
     ]
 
@@ -29,6 +33,7 @@ def refusals(values: Calls, types: Calls | None = None) -> Callable[..., None]:
     def test(error, words, call):
         with pytest.raises(error, match=f"(?s){words}") as info:
             call()
-        assert len(str(info.value)) <= 500
+        said = str(info.value)
+        assert len(said) <= 500 and "\n" not in said
 
     return test

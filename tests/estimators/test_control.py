@@ -13,7 +13,7 @@ from diffop import probes
 from diffop.estimators.control import _slopes
 from diffop.probes import sampling
 
-from ..probes.test_enumeration import signs, subsets
+from ..draws import over_all, signs, subsets
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -27,18 +27,6 @@ def u(x):
 
 def g(x):
     return jnp.sum(x**4 * jnp.arange(1.0, x.size + 1)) + x[0] * x[2] ** 2
-
-
-def over_all(monkeypatch, owner, source, outcomes, function):
-    """`function()` for every outcome of a random source, and their probabilities."""
-    values, p = zip(*outcomes, strict=True)
-
-    def one(value):
-        monkeypatch.setattr(owner, source, lambda *args: value[0])
-        return function()
-
-    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *values)
-    return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(stacked)), np.array(p)
 
 
 SOURCES = {

@@ -15,6 +15,7 @@ import scipy.stats
 
 import diffop as do
 
+from ..draws import check_errors, check_mean, many as over_keys
 from ..functions import (
     COMPLEX,
     FIELD,
@@ -28,9 +29,7 @@ from ..operators import table
 
 pytestmark = pytest.mark.usefixtures("x64")
 
-LEVEL = (
-    1e-5  # of each statistical test here: the chance that a correct library fails it (fixed keys)
-)
+LEVEL = 1e-5  # of each statistical test here: the chance that a correct library fails it
 D = 5
 A = 4.0 ** np.arange(D)  # subset sums of powers of 4 tell which subset it was
 
@@ -47,10 +46,7 @@ def subset(estimate, n: int) -> tuple[int, ...]:
 
 
 def many(operator, u, x, n, count, **kwargs):
-    keys = jr.split(jr.key(1), count)
-    return np.asarray(
-        jax.jit(jax.vmap(lambda key: operator.estimate(key, n, **kwargs)(u)(x)))(keys)
-    )
+    return over_keys(lambda key: operator.estimate(key, n, **kwargs)(u)(x), count)
 
 
 # What a draw is
@@ -74,14 +70,8 @@ def test_sparse_draws_all_subsets_equally_often(n):
 def test_rademacher_draws_all_signs_equally_often():
     """With one draw, u = ½ xᵀHx gives vᵀHv, v ∈ {±1}³: all four values up to sign of v."""
     H = np.array([[1.0, 0.5, -2.0], [0.5, 3.0, 4.0], [-2.0, 4.0, -1.0]])
-    values = many(
-        do.Laplacian(),
-        lambda x: 0.5 * x @ jnp.asarray(H) @ x,
-        jnp.zeros(3),
-        1,
-        2000,
-        probes="rademacher",
-    )
+    form = lambda x: 0.5 * x @ jnp.asarray(H) @ x
+    values = many(do.Laplacian(), form, jnp.zeros(3), 1, 2000, probes="rademacher")
     every = [v @ H @ v for v in np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]])]
     counts = [int(np.sum(np.abs(values - e) < 1e-9)) for e in every]
     assert sum(counts) == len(values)
@@ -125,8 +115,7 @@ def test_biharmonic_terms_are_unordered_pairs():
     values = many(do.Biharmonic(), u, x, 1, 1000)
     distinct = np.unique(values.round(6))
     assert len(distinct) == 6
-    error = values.mean() - float(jax.jit(do.Biharmonic().exact(u))(x))
-    assert abs(error) <= 4.5 * values.std() / np.sqrt(len(values))
+    check_mean(values, float(jax.jit(do.Biharmonic().exact(u))(x)))
 
 
 # What n means
@@ -417,19 +406,12 @@ def test_a_million_dimensions():
 
 @pytest.mark.parametrize("probes", PROBES)
 def test_standard_error_squared_is_the_variance_on_average(probes):
-    """Over 40 batches of keys, (mean of SE²) − (variance of the estimates) is 0 up to chance."""
+
     H = jr.normal(jr.key(0), (D, D))
     u = lambda x: x @ H @ x + jnp.sum(x**3)
     x = jnp.linspace(0.5, 1.5, D)
-    keys = jr.split(jr.key(8), 4000)
-    stats = jax.jit(
-        jax.vmap(lambda key: do.Laplacian().estimate(key, 3, probes=probes).stats(u)(x)[:2])
-    )
-    mean, error = (np.asarray(s).reshape(40, 100) for s in stats(keys))
-    difference = (error**2).mean(1) - mean.var(1, ddof=1)
-    assert scipy.stats.ttest_1samp(difference, 0.0).pvalue > LEVEL
-    # and the test could have noticed an error of a quarter
-    assert difference.std() / np.sqrt(40) * 4.5 < 0.25 * mean.var()
+    stats = lambda key: do.Laplacian().estimate(key, 3, probes=probes).stats(u)(x)[:2]
+    check_errors(*over_keys(stats, 4000))
 
 
 @pytest.mark.parametrize("probes", PROBES)

@@ -1,8 +1,7 @@
 """Standard errors: SE² is the variance of the estimate, on average over the draws, and intervals
 made from it hold what they promise.
 
-By enumeration of all draws where there are few; else by z-tests at fixed keys, each of which fails
-a correct library with probability 7e-6 (4.5 standard errors, two-sided).
+By enumeration of all draws where there are few; else by z-tests at fixed keys.
 """
 
 import itertools
@@ -18,11 +17,10 @@ import diffop as do
 from diffop import probes
 from diffop.probes import sampling
 
-from ..probes.test_enumeration import signs, subsets
+from ..draws import Z, alike, check_errors, many, over_all, signs, subsets
 
 pytestmark = pytest.mark.usefixtures("x64")
 
-Z = 4.5
 D = 5
 H = np.random.default_rng(0).normal(size=(D, D))
 H = H + H.T
@@ -36,8 +34,7 @@ def u(x):
 
 def of_strata():
     """Two of three and two of two: every choice."""
-    first = itertools.combinations(range(3), 2)
-    return [([jnp.array([*a, 3, 4])], 1 / 3) for a in first]
+    return alike([*a, 3, 4] for a in itertools.combinations(range(3), 2))
 
 
 ENUMERATED = {
@@ -46,37 +43,27 @@ ENUMERATED = {
     "strata": (do.Laplacian(), 4, "stratified", sampling, "stratified", of_strata),
     "split": (do.Laplacian(), 2, probes.Split([1, 4]), sampling, "subset", lambda: subsets(3, 2)),
     "signs": (
-        do.Laplacian(),
-        2,
-        "rademacher",
-        probes.Rademacher,
-        "directions",
-        lambda: signs(D, 2),
+        *(do.Laplacian(), 2, "rademacher"),
+        *(probes.Rademacher, "directions", lambda: signs(D, 2)),
     ),
 }
+
+
+def stats(operator, n, probe, function=u, x=X):
+    """An estimate and its standard error, by its key."""
+    found = lambda key: operator.estimate(key, n, probes=probe).stats(function)
+    return lambda key: found(key)(jnp.asarray(x))[:2]
 
 
 @pytest.mark.parametrize("name", ENUMERATED)
 def test_variance_by_enumeration(monkeypatch, name):
     """The mean of SE² over all draws is the variance over all draws."""
     operator, n, probe, owner, source, outcomes = ENUMERATED[name]
-    values, p = zip(*outcomes(), strict=True)
-
-    def one(value):
-        monkeypatch.setattr(owner, source, lambda *args: value[0])
-        return operator.estimate(jr.key(0), n, probes=probe).stats(u)(jnp.asarray(X))[:2]
-
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *values)
-    mean, error = map(np.asarray, jax.jit(jax.vmap(one))(stacked))
+    one = lambda: stats(operator, n, probe)(jr.key(0))
+    (mean, error), p = over_all(monkeypatch, owner, source, outcomes(), one)
     variance = np.dot(p, mean**2) - np.dot(p, mean) ** 2
     assert variance > 1e-3
     np.testing.assert_allclose(np.dot(p, error**2), variance, rtol=1e-9)
-
-
-def many(operator, u, x, n, count, probe, seed=0):
-    """Estimates and standard errors for many keys."""
-    one = lambda key: operator.estimate(key, n, probes=probe).stats(u)(x)[:2]
-    return map(np.asarray, jax.jit(jax.vmap(one))(jr.split(jr.key(seed), count)))
 
 
 C = np.diag([3.0, -1.0, 2.0, 0.5, 1.0]) + 0.5
@@ -97,12 +84,7 @@ SAMPLED = {
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_variance_by_sampling(name):
-    """(estimate − mean)² − SE² is zero on average."""
-    operator, n, probe = SAMPLED[name]
-    mean, error = many(operator, u, jnp.asarray(X), n, 20_000, probe)
-    difference = (mean - mean.mean()) ** 2 - error**2
-    assert abs(difference.mean()) <= Z * difference.std() / np.sqrt(len(mean))
-    assert Z * difference.std() / np.sqrt(len(mean)) <= 0.25 * mean.var()  # it could have failed
+    check_errors(*many(stats(*SAMPLED[name]), 20_000))
 
 
 # Intervals
@@ -131,7 +113,8 @@ def test_coverage(name, n):
     forms of many coordinates). A correct library fails each test with probability 1e-4.
     """
     function, size, exact, probe = INTERVALS[name]
-    mean, error = many(do.Laplacian(), function, jnp.ones(size), n, 1000, probe, seed=n)
+    one = stats(do.Laplacian(), n, probe, function, np.ones(size))
+    mean, error = many(one, 1000, seed=n)
     for level in (0.68, 0.95):
         half = scipy.stats.t.ppf((1 + level) / 2, n - 1) * error
         hits = int(np.sum(np.abs(mean - exact) <= half))
@@ -205,7 +188,7 @@ def check_variance(values, stated):
 
 def estimates(operator, function, n, probe):
     one = lambda key: operator.estimate(key, n, probes=probe)(function)(jnp.asarray(X))
-    return np.asarray(jax.jit(jax.vmap(one))(jr.split(jr.key(3), 20_000)))
+    return many(one, 20_000, seed=3)
 
 
 @pytest.mark.parametrize("name", STATED)

@@ -3,7 +3,7 @@
 Formulas are compared with enumerations of every draw that are written here, in plain numpy, from
 the terms of an operator or the matrix of its quadratic form; those have derivatives from
 `jax.hessian`. Rotation-invariant directions are compared with their closed forms. Pilots have fixed
-keys; each fails a correct library with probability 7e-6.
+keys.
 """
 
 import itertools
@@ -18,9 +18,10 @@ import scipy.stats
 import diffop as do
 from diffop import probes
 
+from ..draws import Z
+
 pytestmark = pytest.mark.usefixtures("x64")
 
-Z = 4.5
 D = 5
 X = np.linspace(0.3, 1.2, D)
 RNG = np.random.default_rng(0)

@@ -9,18 +9,18 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
-import scipy.stats
 
 import diffop as do
 from diffop.estimators.trace_estimators import hutch_plus_plus, xtrace
 
 from .. import oracle
+from ..draws import check_errors, check_mean, many
 from ..refused import refusals
 
 pytestmark = pytest.mark.usefixtures("x64")
 
 METHODS = ["xtrace", "hutch++"]
-SIGMAS = 4.5  # of each statistical test here: a correct library fails it with p = 7e-6 (fixed keys)
+
 D = 7
 KEYS = 2000
 RNG = np.random.default_rng(0)
@@ -58,17 +58,6 @@ def matrix_of(x):
 
 def sigma_of(x):
     return jnp.asarray(SIGMA) * x[0]
-
-
-def spread(estimate, count=KEYS, seed=1):
-    return jax.tree.map(np.asarray, jax.jit(jax.vmap(estimate))(jr.split(jr.key(seed), count)))
-
-
-def check_mean(values, exact):
-    """Of independent values, one a row, the mean is the exact value up to chance."""
-    error = np.std(values, axis=0, ddof=1) / np.sqrt(len(values))
-    assert np.all(np.abs(np.mean(values, axis=0) - exact) <= SIGMAS * error + 1e-12)
-    assert np.all(error > 1e-9)  # nothing was exact by accident
 
 
 # Unbiased
@@ -136,7 +125,7 @@ CASES += [(name, "hutch++") for name in ("laplacian_dims", "matrix", "sigma_of_p
 @pytest.mark.parametrize(("name", "method"), CASES)
 def test_unbiased(name, method):
     operator, reference = OPERATORS[name]()
-    values = spread(lambda key: operator.deflate(key, 4, method)(wave)(point()))
+    values = many(lambda key: operator.deflate(key, 4, method)(wave)(point()), KEYS)
     check_mean(values, reference.value(derivatives(), (point(),)))
 
 
@@ -144,7 +133,8 @@ def test_unbiased(name, method):
 def test_unbiased_divergence(dims, method):
     exact = jnp.trace(jax.jacfwd(field)(point())[jnp.ix_(*[jnp.array(dims or range(D))] * 2)])
     operator = -2.0 * do.Divergence(dims=dims)
-    check_mean(spread(lambda key: operator.deflate(key, 5, method)(field)(point())), -2 * exact)
+    values = many(lambda key: operator.deflate(key, 5, method)(field)(point()), KEYS)
+    check_mean(values, -2 * exact)
 
 
 def test_trees_of_several_arguments():
@@ -153,7 +143,7 @@ def test_trees_of_several_arguments():
     u = lambda t, p: {"a": wave(p["x"].ravel()) * p["s"], "b": pair(t * p["x"].ravel())}
     args = (jnp.array(2.0), {"x": point().reshape(D, 1), "s": jnp.array(0.5)})
     operator = do.Laplacian(argnum=1) + do.Partial(argnum=0)
-    got = spread(lambda key: operator.deflate(key, 6)(u)(*args))
+    got = many(lambda key: operator.deflate(key, 6)(u)(*args), KEYS)
     exact = jax.jit(operator.exact(u))(*args)
     assert jax.tree.structure(got) == jax.tree.structure(exact)
     for values, expected in zip(*map(jax.tree.leaves, (got, exact)), strict=True):
@@ -277,26 +267,20 @@ def test_less_variance_than_plain_probes():
         plain = L.estimate(key, n, probes="rademacher")
         return [E(u)(x) for E in (plain, *(L.deflate(key, n, method) for method in METHODS))]
 
-    plain, *deflated = spread(draws, 200)
+    plain, *deflated = many(draws, 200)
     for values in deflated:
         assert np.var(plain) > 10 * np.var(values)
 
 
 def test_standard_error_of_hutch_plus_plus():
-    """Over 40 batches of keys, (mean of SE²) − (variance of the estimates) is 0 up to chance."""
-    stats = spread(
-        lambda key: do.Laplacian().deflate(key, 6, "hutch++").stats(wave)(point())[:2], 4000
-    )
-    mean, error = (s.reshape(40, 100) for s in stats)
-    difference = (error**2).mean(1) - mean.var(1, ddof=1)
-    assert scipy.stats.ttest_1samp(difference, 0.0).pvalue > 1e-5
-    assert difference.std() / np.sqrt(40) * SIGMAS < 0.25 * mean.var()
+    stats = lambda key: do.Laplacian().deflate(key, 6, "hutch++").stats(wave)(point())[:2]
+    check_errors(*many(stats, 4000))
 
 
 def test_standard_error_of_xtrace():
     """Not unbiased, but of the right size, as its authors find."""
     u, x = quadratic(decaying(0.9, size=100)), jnp.zeros(100)
-    stats = spread(lambda key: do.Laplacian().deflate(key, 40).stats(u)(x)[:2], 200)
+    stats = many(lambda key: do.Laplacian().deflate(key, 40).stats(u)(x)[:2], 200)
     assert 0.5 < np.mean(stats[1]) / np.std(stats[0]) < 2
 
 
@@ -326,18 +310,14 @@ def test_gradients_are_unbiased(method):
     """With respect to parameters, of u and of the operator, and to the point."""
 
     def value(make):
-        def of(w, s, x):
-            return make(s * do.Laplacian() + do.ParabolicTrace(s * SIGMA))(lambda x: network(w, x))(
-                x
-            )
-
-        return of
+        operator = lambda s: make(s * do.Laplacian() + do.ParabolicTrace(s * SIGMA))
+        return lambda w, s, x: operator(s)(lambda x: network(w, x))(x)
 
     arguments = (jnp.asarray(W[:2]), jnp.array(0.5), point())
     exact = jax.jit(jax.grad(value(lambda L: L.exact), (0, 1, 2)))(*arguments)
     # The Hessian has rank 2: one sketched vector leaves half of it.
     sampled = lambda key: value(lambda L: L.deflate(key, 4, method))
-    got = spread(lambda key: jax.grad(sampled(key), (0, 1, 2))(*arguments), 4000)
+    got = many(lambda key: jax.grad(sampled(key), (0, 1, 2))(*arguments), 4000)
     for values, expected in zip(got, exact, strict=True):
         check_mean(values, np.asarray(expected))
 

@@ -3,7 +3,6 @@ automatic differentiation.
 """
 
 import functools
-import itertools
 
 import equinox as eqx
 import jax
@@ -16,7 +15,8 @@ import diffop as do
 from diffop.probes import sampling
 
 from .. import jaxprs, oracle
-from ..probes.test_enumeration import mean_over, signs, subsets, weighted_draws
+from ..draws import over_all, signs, subsets, weighted_draws
+from ..probes.test_enumeration import mean_over
 from ..refused import refusals
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -224,14 +224,10 @@ def test_low_rank_gradients_through_probes(monkeypatch):
     close(exact.factors, expected.factors)
     close(exact.weights, expected.weights)
 
-    def one(z):
-        monkeypatch.setattr(do.probes.Rademacher, "directions", lambda *args: z)
-        return gradient(lambda L: L.estimate(KEY, 1, probes="rademacher"))
-
-    every = jax.vmap(one)(jnp.stack([z for (z,), _ in signs(3, 1)]))
-    assert all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(every))
-    close(jnp.mean(every.factors, axis=0), expected.factors)
-    close(jnp.mean(every.weights, axis=0), expected.weights)
+    drawn = lambda: gradient(lambda L: L.estimate(KEY, 1, probes="rademacher"))
+    every, p = over_all(monkeypatch, do.probes.Rademacher, "directions", signs(3, 1), drawn)
+    close(np.tensordot(p, every.factors, 1), expected.factors)
+    close(p @ every.weights, expected.weights)
 
 
 # Divergence form: exact
@@ -504,15 +500,13 @@ def test_the_standard_error_of_all_subsets(monkeypatch, name, factor):
     L = do.DivergenceForm(FIELDS[name])
     L = L if factor == "alone" else 2 * do.Laplacian() + (lambda x: jnp.exp(x[0])) * L
 
-    def one(index):
-        monkeypatch.setattr(sampling, "subset", lambda *args: index)
+    def one():
         E = L.estimate(KEY, 2)
         return E(u)(jnp.asarray(X)), E.stats(u)(jnp.asarray(X))[:2]
 
-    every = jnp.array(list(itertools.combinations(range(D), 2)))
-    values, (means, errors) = jax.jit(jax.vmap(one))(every)
+    (values, (means, errors)), _ = over_all(monkeypatch, sampling, "subset", subsets(D, 2), one)
     close(means, values)
-    close(jnp.mean(errors**2), jnp.var(values))
+    close(np.mean(errors**2), np.var(values))
 
 
 def test_a_sampled_inner_operator_has_no_standard_error():

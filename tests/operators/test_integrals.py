@@ -1,7 +1,4 @@
-"""Integrals as operators: by rules beside closed forms, estimated beside both.
-
-Tests of means fail a correct library with probability 7e-6 (4.5 standard errors, two-sided).
-"""
+"""Integrals as operators: by rules beside closed forms, estimated beside both."""
 
 import math
 
@@ -14,11 +11,11 @@ import pytest
 import diffop as do
 from diffop.quadrature import Disc, GaussLegendre, Limits, Sobol, WholeSpace
 
+from ..draws import Z, check_errors, check_mean, many
 from ..refused import refusals
 
 pytestmark = pytest.mark.usefixtures("x64")
 
-Z = 4.5
 UNIT = Limits(0.0, 1.0)
 TO_X = Limits(0.0, lambda x: x)
 ONE, PLANE, SPACE = np.array([0.6]), np.array([0.6, -0.3]), np.array([0.6, -0.3, 1.1])
@@ -171,30 +168,21 @@ def test_estimates_are_unbiased(name):
     operator, u, x = ESTIMATED[name]
     x = jnp.asarray(x)
     fine = jnp.asarray(operator.exact(u)(x))
-    estimate = lambda key: operator.estimate(key, 5)(u)(x)
-    values = jax.jit(jax.vmap(estimate))(jax.random.split(jax.random.key(1), 4000))
-    error = jnp.std(values, axis=0) / math.sqrt(4000)
-    assert jnp.all(jnp.abs(jnp.mean(values, axis=0) - fine) < Z * error), (values.mean(0), fine)
-    assert jnp.all(error > 0)
-    assert jnp.all(error < 0.1 * jnp.abs(fine))  # a bias of half of the value would be seen
+    values = many(lambda key: operator.estimate(key, 5)(u)(x), 4000)
+    check_mean(values, np.asarray(fine), notices=0.45)
 
 
 def test_standard_errors_are_those_over_keys():
     """The mean of their squares is the variance, of a sum whose terms share their draws too."""
     operator, u, x = ESTIMATED["sum"]
     x = jnp.asarray(x)
-    keys = jax.random.split(jax.random.key(2), 4000)
-    value, error, jets = jax.jit(jax.vmap(lambda k: tuple(operator.estimate(k, 4).stats(u)(x))))(
-        keys
-    )
-    variance = jnp.var(value, ddof=1)
-    # both have a relative error of about √(2/4000) times some kurtosis
-    np.testing.assert_allclose(jnp.mean(error**2), variance, rtol=0.1)
+    value, error, jets = many(lambda key: tuple(operator.estimate(key, 4).stats(u)(x)), 4000)
+    check_errors(value, error)
     assert jets[0] == 4 + 4 + 1
     # of ∫ u − ∫_0^x u alone: 3 exp(2ξ) − x exp(2xξ) has the variance of this function of ξ
     xi = (np.arange(200_000) + 0.5) / 200_000
     z = 3 * np.exp(2 * xi) - 0.6 * np.exp(1.2 * xi)
-    np.testing.assert_allclose(variance, z.var() / 4, rtol=0.1)
+    np.testing.assert_allclose(value.var(), z.var() / 4, rtol=0.1)
 
 
 def test_terms_share_their_draws():
@@ -261,11 +249,10 @@ def test_losses_of_estimates_are_unbiased():
     """Of the two squares that are; the third has too much, by the variance."""
     u = lambda x: jnp.cos(2 * x[0])
     exact = do.losses.ResidualLoss(VOLTERRA, points=POINTS, probes="exact")(u, jax.random.key(0))
-    keys = jax.random.split(jax.random.key(3), 3000)
     for square in ("product", "pairs", "biased"):
         loss = do.losses.ResidualLoss(VOLTERRA, points=POINTS, n=4, square=square)
-        values = jax.jit(jax.vmap(lambda key, loss=loss: loss(u, key)))(keys)
-        z = (jnp.mean(values) - exact) / (jnp.std(values) / math.sqrt(3000))
+        values = many(lambda key, loss=loss: loss(u, key), 3000, seed=3)
+        z = (values.mean() - exact) / (values.std() / math.sqrt(3000))
         assert (abs(z) < Z) == (square != "biased"), (square, z)
 
 

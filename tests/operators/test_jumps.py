@@ -1,8 +1,4 @@
-"""Generators of jumps beside closed forms, by z-tests at fixed keys.
-
-Each fails a correct library with probability 7e-6 (4.5 standard errors, two-sided), and would
-notice a bias of a fifth of the value: that is asserted as well.
-"""
+"""Generators of jumps beside closed forms, by z-tests that would notice a bias of a fifth."""
 
 import math
 import warnings
@@ -17,11 +13,11 @@ from scipy.special import hyp1f1
 import diffop as do
 from diffop.quadrature import AbstractJumps, Jump, PoissonJumps, StableJumps
 
+from ..draws import Z, check_errors, check_mean, many
 from ..refused import refusals
 
 pytestmark = pytest.mark.usefixtures("x64")
 
-Z = 4.5
 KEY = jax.random.key(0)
 
 
@@ -187,11 +183,8 @@ def test_estimates_are_unbiased(name):
     operator, u, x, expected = CASES[name]
     args = jax.tree.map(jnp.asarray, x if isinstance(x, tuple) else (x,))
     keys = 1000 if args[0].size > 100 else 10_000
-    estimate = lambda key: operator.estimate(key, 2)(u)(*args)
-    values = jax.jit(jax.vmap(estimate))(jax.random.split(jax.random.key(5), keys))
-    error = jnp.std(values) / math.sqrt(keys)
-    assert abs(jnp.mean(values) - expected) < Z * error, (jnp.mean(values), error, expected)
-    assert Z * error < 0.2 * abs(expected)
+    values = many(lambda key: operator.estimate(key, 2)(u)(*args), keys, seed=5)
+    check_mean(values, expected, notices=0.2)
 
 
 def test_jumps_that_are_known_are_exact():
@@ -205,9 +198,8 @@ def test_jumps_that_are_known_are_exact():
 
 def test_standard_errors_are_those_over_keys():
     operator, x = do.FractionalLaplacian(1.5, radius=1.0), jnp.asarray(point(20, 0.5))
-    stats = lambda key: tuple(operator.estimate(key, 8).stats(bell)(x))
-    value, error, jets = jax.jit(jax.vmap(stats))(jax.random.split(KEY, 2000))
-    np.testing.assert_allclose(jnp.mean(error**2), jnp.var(value, ddof=1), rtol=0.15)
+    value, error, jets = many(lambda key: tuple(operator.estimate(key, 8).stats(bell)(x)), 2000)
+    check_errors(value, error)
     assert jets[0] == 8 * 3
 
 
@@ -247,10 +239,8 @@ def test_a_loss_is_that_of_the_residual():
     points = 0.7 * do.pde.unit_ball_by_radius(jax.random.key(1), 4, 100)
     for square in ("pairs", "biased"):
         loss = do.losses.ResidualLoss(poisson(1.5, 100), points=points, n=4, square=square)
-        values = jax.jit(jax.vmap(lambda k, loss=loss: loss(cap(1.5), k)))(
-            jax.random.split(KEY, 500)
-        )
-        z = jnp.mean(values) / (jnp.std(values) / math.sqrt(500))
+        values = many(lambda key, loss=loss: loss(cap(1.5), key), 500)
+        z = values.mean() / (values.std() / math.sqrt(500))
         assert (abs(z) < Z) == (square != "biased"), (square, z)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import diffop as do
 
+from ..draws import check_mean, many
 from ..nested import laplacian
 from ..refused import refusals
 
@@ -243,9 +244,7 @@ def test_text(text):
 
 def draws(operator, function, x, count=400):
     """The values that n = 1 draws have, each once."""
-    keys = jax.random.split(jax.random.key(0), count)
-    one = lambda key: operator.estimate(key, 1)(function)(x)
-    return np.unique(np.round(np.asarray(jax.jit(jax.vmap(one))(keys)), 8))
+    return np.unique(np.round(many(lambda key: operator.estimate(key, 1)(function)(x), count), 8))
 
 
 def test_factors_have_independent_draws():
@@ -365,11 +364,8 @@ def test_squares_are_unbiased():
     v = lambda x: jnp.sin(x[0]) * jnp.exp(x[1]) + x[2] ** 3
     pinn, point = do.nn.PINN(v, equation), jnp.array([[0.7, -0.4, 0.9]])
     exact = (v(point[0]) * laplacian(v)(point[0]) - laplacian(lambda x: v(x) ** 2)(point[0])) ** 2
-    keys = jax.random.split(jax.random.key(0), 4000)
-    found = jax.jit(jax.vmap(lambda key: pinn.loss(point, key, 2, "pairs")))(keys)
-    error = np.std(found) / np.sqrt(len(keys))
-    assert 0 < error < 0.05 * exact  # by far less than the variance of the residual
-    assert abs(np.mean(found) - exact) < 4 * error
+    found = many(lambda key: pinn.loss(point, key, 2, "pairs"), 4000)
+    check_mean(found, float(exact), notices=0.2)  # by far less than the variance of the residual
 
 
 def test_conditions():

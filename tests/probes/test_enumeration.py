@@ -17,6 +17,7 @@ from diffop import probes
 from diffop.probes import sampling
 
 from .. import oracle
+from ..draws import alike, over_all, signs, subsets, tuples, weighted_draws
 from ..waves import Waves
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -39,38 +40,11 @@ def value_of(reference, function, x=X):
 
 
 def mean_over(monkeypatch, name, outcomes, operator, n, function, kind="sparse") -> float:
-    """E over outcomes (value, probability) of one source; each value is drawn call by call."""
+    """E over the outcomes of one source."""
     owner = sampling if hasattr(sampling, name) else type(probes.as_probe(kind))
-    values, probabilities = zip(*outcomes, strict=True)
-
-    def one(value):
-        calls = iter(value)
-        monkeypatch.setattr(owner, name, lambda *args: next(calls))
-        return operator.estimate(jax.random.key(0), n, probes=kind)(function)(jnp.asarray(X))
-
-    estimates = jax.jit(jax.vmap(one))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *values))
-    return float(np.dot(probabilities, estimates))
-
-
-def subsets(total, n):
-    """Every subset of n numbers, all alike."""
-    chosen = list(itertools.combinations(range(total), n))
-    return [([jnp.array(c)], 1 / len(chosen)) for c in chosen]
-
-
-def tuples(total, n, copies=1):
-    """Every outcome of independent uniform draws: one array of n numbers for each copy."""
-    rows = list(itertools.product(range(total), repeat=n * copies))
-    return [(list(jnp.array(row).reshape(copies, n)), 1 / len(rows)) for row in rows]
-
-
-def weighted_draws(magnitudes, n):
-    """Every outcome of n independent draws with p ∝ magnitude, beside its 1/p."""
-    p = np.abs(np.asarray(magnitudes)) / np.sum(np.abs(magnitudes))
-    support = np.flatnonzero(p)
-    for row in itertools.product(support, repeat=n):
-        index = np.array(row)
-        yield [(jnp.array(index), jnp.array(1 / p[index]))], float(np.prod(p[index]))
+    estimate = operator.estimate(jax.random.key(0), n, probes=kind)(function)
+    values, p = over_all(monkeypatch, owner, name, outcomes, lambda: estimate(jnp.asarray(X)))
+    return float(p @ values)
 
 
 WITHOUT_REPLACEMENT = {
@@ -131,11 +105,6 @@ def test_terms_by_magnitude(monkeypatch, n):
     np.testing.assert_allclose(got, value_of(oracle.terms(D, alphas, c), u), rtol=1e-11)
 
 
-def signs(size, n):
-    rows = list(itertools.product([-1.0, 1.0], repeat=size * n))
-    return [([jnp.array(row).reshape(n, size)], 1 / len(rows)) for row in rows]
-
-
 RADEMACHER = {
     "laplacian": (do.Laplacian(), oracle.laplacian(D), u, D),
     "divergence": (do.Divergence(), oracle.divergence(D), field, D),
@@ -185,9 +154,7 @@ def test_sphere_moments(monkeypatch, power):
     phi = (1 + 5**0.5) / 2
     corners = [(0, a, b * phi) for a in (-1, 1) for b in (-1, 1)]
     points = [np.roll(corner, shift) for corner in corners for shift in range(3)]
-    outcomes = [
-        ([jnp.array(np.sqrt(D) * p / np.linalg.norm(p))[None]], 1 / len(points)) for p in points
-    ]
+    outcomes = alike(np.sqrt(D) * p[None] / np.linalg.norm(p) for p in points)
     got = mean_over(
         monkeypatch, "directions", outcomes, do.PolyLaplacian(power), 1, u, kind="sphere"
     )

@@ -7,7 +7,6 @@ a group of orthogonal frames, and Gaussian directions by a quadrature that is ex
 """
 
 import itertools
-from math import comb
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +18,7 @@ from diffop import probes
 from diffop.probes import sampling
 
 from .. import oracle
+from ..draws import Z, alike, many, over_all, subsets, weighted_draws
 from ..waves import Waves
 from .test_enumeration import (
     SIGMA,
@@ -31,7 +31,6 @@ from .test_enumeration import (
     hermite,
     u,
     value_of,
-    weighted_draws,
 )
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -54,26 +53,12 @@ for _name, _sigma in {"matrix": SIGMA, "number": 0.5}.items():
 
 
 def check(monkeypatch, owner, name, outcomes, case, n, probe, x=X):
-    """The mean over outcomes (one value for each call, probability) is the operator's value."""
+    """The mean over outcomes is the operator's value."""
     operator, reference, function = case
-    values, probabilities = zip(*outcomes, strict=True)
-    np.testing.assert_allclose(sum(probabilities), 1.0)
-
-    def one(value):
-        calls = iter(value)
-        monkeypatch.setattr(owner, name, lambda *args: next(calls))
-        return operator.estimate(jax.random.key(0), n, probes=probe)(function)(jnp.asarray(x))
-
-    estimates = jax.jit(jax.vmap(one))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *values))
+    estimate = operator.estimate(jax.random.key(0), n, probes=probe)(function)
+    estimates, p = over_all(monkeypatch, owner, name, outcomes, lambda: estimate(jnp.asarray(x)))
     assert np.ptp(estimates) > 1e-8  # something was drawn
-    expected = value_of(reference, function, x)
-    np.testing.assert_allclose(np.dot(probabilities, estimates), expected, rtol=1e-10)
-
-
-def alike(values):
-    """Outcomes with equal probabilities."""
-    values = list(values)
-    return [([jnp.asarray(value)], 1 / len(values)) for value in values]
+    np.testing.assert_allclose(p @ estimates, value_of(reference, function, x), rtol=1e-10)
 
 
 # Roots of unity
@@ -155,8 +140,7 @@ def test_strata_of_operators(monkeypatch, name):
 def test_systematic(monkeypatch, d, n, k):
     """All starts, on circles that n does not divide."""
     case, x = case_in(d, k)
-    starts = alike(np.array([i]) for i in range(d))
-    check(monkeypatch, sampling, "uniform", starts, case, n, "systematic", x)
+    check(monkeypatch, sampling, "uniform", subsets(d, 1), case, n, "systematic", x)
 
 
 # Which terms are drawn and what a term is are apart: strata are of every operator, the others of
@@ -167,7 +151,7 @@ FORMS = ["laplacian", "diagonal5", "divergence", "matvec", "product"]
 @pytest.mark.parametrize("name", [*FORMS, "parabolic_matrix"])
 def test_systematic_of_operators(monkeypatch, name):
     total = 2 if name == "parabolic_matrix" else D
-    starts = alike(np.array([i]) for i in range(total))
+    starts = subsets(total, 1)
     check(monkeypatch, sampling, "uniform", starts, TERMWISE[name], total - 1, "systematic")
 
 
@@ -177,15 +161,14 @@ SPLITS = [(5, 1, (1,), 2), (5, 2, (0, 4), 3), (6, 2, (5, 2, 3), 2), (5, 3, (), 2
 @pytest.mark.parametrize(("d", "n", "exact", "k"), SPLITS)
 def test_split(monkeypatch, d, n, exact, k):
     case, x = case_in(d, k)
-    subsets = alike(np.array(c) for c in itertools.combinations(range(d - len(exact)), n))
-    assert len(subsets) == comb(d - len(exact), n)
-    check(monkeypatch, sampling, "subset", subsets, case, n, probes.Split(exact), x)
+    outcomes = subsets(d - len(exact), n)
+    check(monkeypatch, sampling, "subset", outcomes, case, n, probes.Split(exact), x)
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_split_of_operators(monkeypatch, name):
-    subsets = alike(np.array([i]) for i in range(D - 1))
-    check(monkeypatch, sampling, "subset", subsets, TERMWISE[name], 1, probes.Split([1]))
+    outcomes, probe = subsets(D - 1, 1), probes.Split([1])
+    check(monkeypatch, sampling, "subset", outcomes, TERMWISE[name], 1, probe)
 
 
 MATRICES = {"symmetric": SYMMETRIC, "skewed": SKEWED}
@@ -196,13 +179,10 @@ def test_numbered_entries(monkeypatch, name):
     """The terms of an array C are its entries, d² of them, row by row."""
     C = MATRICES[name]
     case = (do.SecondOrder(jnp.array(C)), oracle.second_order(C), u)
-    entries = range(D * D)
-    starts = alike(np.array([i]) for i in entries)
-    check(monkeypatch, sampling, "uniform", starts, case, 2, "systematic")
+    check(monkeypatch, sampling, "uniform", subsets(D * D, 1), case, 2, "systematic")
     strata = probes.strata.cut(D * D, 2, 1)
     check(monkeypatch, sampling, "stratified", strata_outcomes(strata), case, 2, "stratified")
-    subsets = alike(np.array([entry]) for entry in range(D * D - 1))
-    check(monkeypatch, sampling, "subset", subsets, case, 1, probes.Split((4,)))
+    check(monkeypatch, sampling, "subset", subsets(D * D - 1, 1), case, 1, probes.Split((4,)))
 
 
 # Importance
@@ -303,16 +283,14 @@ def test_orthogonal(monkeypatch, name, n):
 
 def test_orthogonal_directions():
     """n orthogonal directions of length √d; in the mean each entry of v vᵀ is that of I."""
-    keys = jax.random.split(jax.random.key(0), 4000)
-    draw = jax.vmap(lambda key: probes.Orthogonal().directions(key, 3, 5, jnp.dtype("float64")))
-    v = np.asarray(jax.jit(draw)(keys))
+    v = many(lambda key: probes.Orthogonal().directions(key, 3, 5, jnp.dtype("float64")), 4000, 0)
     gram = v @ v.transpose(0, 2, 1)
     np.testing.assert_allclose(gram, np.broadcast_to(5 * np.eye(3), gram.shape), atol=1e-12)
     for row in range(3):  # of each by itself, and signs are not those of the QR decomposition
         products = v[:, row, :, None] * v[:, row, None, :]
         error = products.std(0) / np.sqrt(4000)
-        assert np.all(np.abs(products.mean(0) - np.eye(5)) <= 4.5 * error)
-        assert np.all(np.abs(v[:, row].mean(0)) <= 4.5 / np.sqrt(4000))
+        assert np.all(np.abs(products.mean(0) - np.eye(5)) <= Z * error)
+        assert np.all(np.abs(v[:, row].mean(0)) <= Z / np.sqrt(4000))
 
 
 def test_all_orthogonal_directions_are_exact():

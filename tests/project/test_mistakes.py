@@ -13,6 +13,8 @@ import pytest
 import diffop as do
 from diffop.__main__ import main
 
+from ..refused import refusals
+
 pytestmark = pytest.mark.usefixtures("as_users_see_it")
 
 KEY, X = jax.random.key(0), jnp.ones(2)
@@ -37,167 +39,90 @@ def of_many(x):
 
 ALONE = r"the factor of one: expected %s \* do.Identity\(\), .* got %s alone"
 OPTIMISER = r"fit expects an optimiser of optax, such as optax.adam\(1e-3\), .* got %s"
-ONE_POINT = r"a function is called at one point, .*: write x\[0\]"
 IN_ANSATZ = "PINN expects an ansatz that makes u of a network, such as the class .* got a %s"
 
-MISTAKES = {
-    "a number added": (lambda: do.Laplacian() + 1.0, TypeError, ALONE % ("1.0", "1.0")),
-    "an array added": (
-        lambda: do.Laplacian() + jnp.asarray(2.0) ** 2,
-        TypeError,
-        ALONE % ("4.0", "4.0"),
-    ),
-    "a number less": (lambda: 1 - do.Laplacian(), TypeError, ALONE % (1, 1)),
-    "a function added": (lambda: do.Laplacian() + u, TypeError, ALONE % ("c", "c")),
-    "a number added to a product": (
-        lambda: do.Value() ** 3 - 1.0,
-        TypeError,
-        ALONE % ("1.0", "1.0"),
-    ),
-    "optimiser by name": (lambda: fit(optimiser="adam"), TypeError, OPTIMISER % "'adam'"),
-    "learning rate alone": (lambda: fit(optimiser=1e-3), TypeError, OPTIMISER % "0.001"),
-    "class of a method": (
-        lambda: fit(optimiser=do.methods.GaussNewton),
-        TypeError,
-        OPTIMISER % r"GaussNewton itself; call it: GaussNewton\(…\)",
-    ),
-    "function that makes an optimiser": (
-        lambda: fit(optimiser=optax.adam),
-        TypeError,
-        OPTIMISER % r"adam itself; call it: adam\(…\)",
-    ),
-    "optimiser with a line search": (
-        lambda: fit(optimiser=optax.lbfgs()),
-        TypeError,
-        r"another loss at each step, .* or diffop.methods.LBFGS\(\)",
-    ),
-    "steps that are a float": (
-        lambda: fit(steps=1e4),
-        TypeError,
-        "fit expects steps to be an integer, such as 10_000, got 10000.0 of type float",
-    ),
-    "seed as a key": (lambda: fit(key=0), TypeError, r"fit needs .* jax.random.key\(0\); got 0"),
-    "loss of one argument": (
-        lambda: fit(lambda model: model(X)),
-        TypeError,
-        r"loss of a model and a key, such as lambda model, key: …, got one of \(model\)",
-    ),
-    "equation as a loss": (
-        lambda: fit(EQUATION),
-        TypeError,
-        r"such as diffop.losses.ResidualLoss\(equation, …\), got a Equation",
-    ),
-    "PINN at many points": (
-        lambda: do.nn.PINN(NET, EQUATION)(jnp.ones((5, 2))),
-        ValueError,
-        r"one point, got arrays of shape \(5, 2\); .* write jax.vmap\(pinn\)\(points\)",
-    ),
-    "PINN the other way around": (
-        lambda: do.nn.PINN(EQUATION, NET),
-        TypeError,
-        "PINN expects a diffop.equations.Equation, .* got a MLP",
-    ),
-    "network in its ansatz as the ansatz": (
-        lambda: do.nn.PINN(NET, EQUATION, ansatz=do.nn.ZeroOnUnitSphere(NET)),
-        TypeError,
-        IN_ANSATZ % "ZeroOnUnitSphere",
-    ),
-    "constraint as the ansatz": (
-        lambda: do.nn.PINN(NET, EQUATION, ansatz=do.nn.HardConstraint(NET, u, u)),
-        TypeError,
-        IN_ANSATZ % "HardConstraint",
-    ),
-    "ansatz twice": (
-        lambda: do.nn.PINN(do.nn.ZeroOnUnitSphere(NET), do.pde.ManyBody("poisson", 2, 2, key=KEY)),
-        ValueError,
-        "a network without its ansatz .* got a ZeroOnUnitSphere, which would be applied twice",
-    ),
-    "value of a network as a network": (
-        lambda: do.nn.HardConstraint(NET(X), u, u),
-        TypeError,
-        r"HardConstraint expects a network, .* got an array of shape \(\)",
-    ),
-    "text as a value": (
-        lambda: do.nn.HardConstraint(NET, "zero", u),
-        TypeError,
-        r"expected a function of the point, such as lambda x: x\[0\], or a number, got 'zero'",
-    ),
-    "ends that are numbers": (
-        lambda: do.pde.Box(0.0, 1.0),
-        TypeError,
-        r"such as Box\(\(0.0,\), \(1.0,\)\) for an interval, got 0.0",
-    ),
-    "interval of time": (
-        lambda: do.pde.SpaceTime(BOX, (0, 1)),
-        TypeError,
-        r"a duration that is a number, such as 1.0 for 0 ≤ t ≤ 1, got \(0, 1\); time begins at 0",
-    ),
-    "no space": (
-        lambda: do.pde.SpaceTime((0, 1), 1.0),
-        TypeError,
-        r"SpaceTime expects a domain of space, such as diffop.pde.Box.* got \(0, 1\)",
-    ),
-    "condition at given points": (
-        lambda: do.pde.Dirichlet(0.0, jnp.ones((3, 2))),
-        TypeError,
-        r"got an array of type float32 and shape \(3, 2\); at points that are given it is a diff",
-    ),
-    "part before the value": (
-        lambda: do.pde.Dirichlet(BOX.boundary, 0.0),
-        TypeError,
-        "a condition expects numbers, arrays or functions of the point for its values, got Faces",
-    ),
-    "points and values among conditions": (
-        lambda: do.pde.Conditions((jnp.ones((3, 2)), jnp.ones(3))),
-        TypeError,
-        r"for points that are given diffop.equations.Condition\(operator, points, values\), got \(",
-    ),
-    "u of many points": (
-        lambda: do.Laplacian().exact(of_many)(X),
-        IndexError,
-        ONE_POINT,
-    ),
-    "source of many points": (
-        lambda: do.losses.ResidualLoss(
-            do.equations.Equation.linear(do.Laplacian(), of_many), 4, probes="exact", points=BOX
-        )(NET, KEY),
-        IndexError,
-        ONE_POINT,
-    ),
-    "boundary value of many points": (
-        lambda: do.pde.Dirichlet(of_many, BOX.boundary).draw(KEY, 3),
-        IndexError,
-        ONE_POINT,
-    ),
-    "exact of a network": (
-        lambda: do.exact(NET),
-        TypeError,
-        r"expected an operator, such as do.Laplacian\(\), .* after them: do.exact\(ops\)\(u\)\(x\)",
-    ),
-    "setting by its initials": (
-        lambda: do.train.Settings("poisson-cube", lr=1e-3),
-        TypeError,
-        r"nothing called lr \(nearest: learning_rate\); `diffop solve --help` lists all",
-    ),
-    "setting in American": (
-        lambda: do.train.Settings("poisson-cube", optimizer="adam"),
-        TypeError,
-        r"nothing called optimizer \(nearest: optimiser\)",
-    ),
-    "problem by a dotted path": (
-        lambda: do.train.Settings("mine.Transport"),
-        ValueError,
-        "a class of your own is module:Class, such as mine:Transport",
-    ),
-}
 
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_told_with_its_mend(name):
-    call, kind, message = MISTAKES[name]
-    with pytest.raises(kind, match=message) as told:
-        call()
-    assert "\n" not in str(told.value)
+test_a_mistake_is_told_with_its_mend = refusals(
+    {
+        r"one point, got arrays of shape \(5, 2\); .* write jax.vmap\(pinn\)\(points\)": lambda: (
+            do.nn.PINN(NET, EQUATION)(jnp.ones((5, 2)))
+        ),
+        "a network without its ansatz .* ZeroOnUnitSphere, which would be applied twice": lambda: (
+            do.nn.PINN(do.nn.ZeroOnUnitSphere(NET), do.pde.ManyBody("poisson", 2, 2, key=KEY))
+        ),
+        "a class of your own is module:Class, such as mine:Transport": lambda: do.train.Settings(
+            "mine.Transport"
+        ),
+    },
+    {
+        ALONE % ("1.0", "1.0"): [lambda: do.Laplacian() + 1.0, lambda: do.Value() ** 3 - 1.0],
+        ALONE % ("4.0", "4.0"): lambda: do.Laplacian() + jnp.asarray(2.0) ** 2,
+        ALONE % (1, 1): lambda: 1 - do.Laplacian(),
+        ALONE % ("c", "c"): lambda: do.Laplacian() + u,
+        OPTIMISER % "'adam'": lambda: fit(optimiser="adam"),
+        OPTIMISER % "0.001": lambda: fit(optimiser=1e-3),
+        OPTIMISER % r"GaussNewton itself; call it: GaussNewton\(…\)": lambda: fit(
+            optimiser=do.methods.GaussNewton
+        ),
+        OPTIMISER % r"adam itself; call it: adam\(…\)": lambda: fit(optimiser=optax.adam),
+        r"another loss at each step, .* or diffop.methods.LBFGS\(\)": lambda: fit(
+            optimiser=optax.lbfgs()
+        ),
+        "fit expects steps to be an integer, such as 10_000, got 10000.0 of type float": lambda: (
+            fit(steps=1e4)
+        ),
+        r"fit needs .* jax.random.key\(0\); got 0": lambda: fit(key=0),
+        r"loss of a model and a key, such as lambda model, key: …, got one of \(model\)": lambda: (
+            fit(lambda model: model(X))
+        ),
+        r"such as diffop.losses.ResidualLoss\(equation, …\), got a Equation": lambda: fit(EQUATION),
+        "PINN expects a diffop.equations.Equation, .* got a MLP": lambda: do.nn.PINN(EQUATION, NET),
+        IN_ANSATZ % "ZeroOnUnitSphere": lambda: do.nn.PINN(
+            NET, EQUATION, ansatz=do.nn.ZeroOnUnitSphere(NET)
+        ),
+        IN_ANSATZ % "HardConstraint": lambda: do.nn.PINN(
+            NET, EQUATION, ansatz=do.nn.HardConstraint(NET, u, u)
+        ),
+        r"HardConstraint expects a network, .* got an array of shape \(\)": lambda: (
+            do.nn.HardConstraint(NET(X), u, u)
+        ),
+        r"a function of the point, such as lambda x: x\[0\], or a number, got 'zero'": lambda: (
+            do.nn.HardConstraint(NET, "zero", u)
+        ),
+        r"such as Box\(\(0.0,\), \(1.0,\)\) for an interval, got 0.0": lambda: do.pde.Box(0.0, 1.0),
+        r"a number, such as 1.0 for 0 ≤ t ≤ 1, got \(0, 1\); time begins": lambda: do.pde.SpaceTime(
+            BOX, (0, 1)
+        ),
+        r"SpaceTime expects a domain of space, such as diffop.pde.Box.* got \(0, 1\)": lambda: (
+            do.pde.SpaceTime((0, 1), 1.0)
+        ),
+        r"array of type float32 and shape \(3, 2\); at points that are given it is": lambda: (
+            do.pde.Dirichlet(0.0, jnp.ones((3, 2)))
+        ),
+        "numbers, arrays or functions of the point for its values, got Faces": lambda: (
+            do.pde.Dirichlet(BOX.boundary, 0.0)
+        ),
+        r"points that are given diffop.equations.Condition\(operator, points, values\)": lambda: (
+            do.pde.Conditions((jnp.ones((3, 2)), jnp.ones(3)))
+        ),
+        r"operator, such as do.Laplacian\(\), .* do.exact\(ops\)\(u\)\(x\)": lambda: do.exact(NET),
+        r"nothing called lr \(nearest: learning_rate\); `diffop solve --help` lists all": lambda: (
+            do.train.Settings("poisson-cube", lr=1e-3)
+        ),
+        r"nothing called optimizer \(nearest: optimiser\)": lambda: do.train.Settings(
+            "poisson-cube", optimizer="adam"
+        ),
+    },
+    {
+        r"a function is called at one point, .*: write x\[0\]": [
+            lambda: do.Laplacian().exact(of_many)(X),
+            lambda: do.losses.ResidualLoss(
+                do.equations.Equation.linear(do.Laplacian(), of_many), 4, probes="exact", points=BOX
+            )(NET, KEY),
+            lambda: do.pde.Dirichlet(of_many, BOX.boundary).draw(KEY, 3),
+        ],
+    },
+)
 
 
 OPTIONS = {

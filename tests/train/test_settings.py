@@ -192,7 +192,7 @@ REFUSED = [
     (INTEGERS, [0, -1, True], "an integer of at least 1(, or none)?"),
     (["data_batch"], [0], "an integer .*, or none"),
     ([*INTEGERS, "data_batch", "balance"], [10**11], "below 2[*]{2}31 = 2147483648"),
-    (["seed"], [-1], "a non-negative integer"),
+    (["seed", "balance"], [-1], "a non-negative integer"),
     # that of 2³² was that of 0, bit for bit; of 2⁶³ no key could be made
     (
         ["seed"],
@@ -207,7 +207,7 @@ REFUSED = [
         f"{POSITIVE}, or a list with one for each c.*",
     ),
     (["weights"], [2.0, {}, {"mass": -1}], f"none, or {NUMBERS}"),
-    (["gpinn", "fan_in_rate"], [-0.1, NAN, INF, True], "a finite non-negative number"),
+    (["gpinn", "fan_in_rate", "causal"], [-0.1, NAN, INF, True], "a finite non-negative number"),
     (["anchor"], [NAN, INF, "sauce", True], "a finite number, or source, or none"),
     (["curvature"], [NAN, INF, True], "a finite number, or none"),
     (["probes"], ["dense"], "one of exact, auto, sparse, .*"),
