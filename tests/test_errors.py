@@ -235,10 +235,7 @@ test_bad_input = refusals(
             lambda: estimate(do.Laplacian()) @ do.Laplacian(),
         ],
         "operators are added to operators, .* got 1 alone": lambda: do.Laplacian() + 1,
-        "unsupported operand": [
-            lambda: do.Laplacian() @ 2,
-            lambda: 1 / do.Laplacian(),
-        ],
+        "unsupported operand": [lambda: do.Laplacian() @ 2, lambda: 1 / do.Laplacian()],
         "function.*float": lambda: do.Laplacian().exact(3.0),
         "(?i)function": lambda: do.Laplacian().exact(do.Laplacian()),
         "(?i)operator.*float|float.*operator": lambda: do.exact({"u": 3.0}),
@@ -297,7 +294,5 @@ test_jets = refusals(
         r"\[0\].*pytree": lambda: do.taylor.jet(lambda p: p["a"], ({"a": X},), ([{"b": X}],)),
         r"K >= 1.*\[0\]": lambda: do.taylor.jet(jnp.sin, (X,), ([],)),
     },
-    {
-        "float|int32": lambda: do.taylor.jet(jnp.sin, (jnp.arange(3),), ([X],)),
-    },
+    {"float|int32": lambda: do.taylor.jet(jnp.sin, (jnp.arange(3),), ([X],))},
 )

@@ -204,10 +204,7 @@ UNOBSERVABLE = {
         lambda: (do.Laplacian() + do.DiagonalK(3)).estimate(jr.key(0), 2, IMPORTANCE(D)),
         "2 terms",
     ),
-    "tuples": (
-        lambda: do.Biharmonic().estimate(jr.key(0), 2, IMPORTANCE(D)),
-        "other directions",
-    ),
+    "tuples": (lambda: do.Biharmonic().estimate(jr.key(0), 2, IMPORTANCE(D)), "other directions"),
     "other directions": (
         lambda: do.ParabolicTrace(jnp.eye(D)).estimate(jr.key(0), 2, IMPORTANCE(D)),
         "other directions",

@@ -103,10 +103,7 @@ INTERVALS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "n"),
-    list(itertools.product(INTERVALS, [4, 16, 64])),
-)
+@pytest.mark.parametrize(("name", "n"), list(itertools.product(INTERVALS, [4, 16, 64])))
 def test_coverage(name, n):
     """Student's t with n − 1 degrees of freedom: intervals for 68 % and 95 % of 1000 draws hold the
     exact value as often as they say. Contributions are nearly normal here (normal terms; quadratic

@@ -53,22 +53,14 @@ def sigma_of(x):
 TENSOR = ([{0: 2, 1: 1}, {2: 3}, {1: 1, 2: 1, 3: 1}, {3: 3}], [1.0, -2.0, 3.0, 0.5])
 CASES = {
     "laplacian": (do.Laplacian, oracle.laplacian(D), ALL),
-    "laplacian_dims": (
-        lambda: do.Laplacian(dims=(0, 2, 3)),
-        oracle.laplacian(D, (0, 2, 3)),
-        ALL,
-    ),
+    "laplacian_dims": (lambda: do.Laplacian(dims=(0, 2, 3)), oracle.laplacian(D, (0, 2, 3)), ALL),
     "biharmonic": (do.Biharmonic, oracle.polylaplacian(D, 2), ROTATION_INVARIANT),
     "biharmonic_dims": (
         lambda: do.Biharmonic(dims=(0, 1, 3)),
         oracle.polylaplacian(D, 2, (0, 1, 3)),
         ROTATION_INVARIANT,
     ),
-    "polylaplacian3": (
-        lambda: do.PolyLaplacian(3),
-        oracle.polylaplacian(D, 3),
-        ROTATION_INVARIANT,
-    ),
+    "polylaplacian3": (lambda: do.PolyLaplacian(3), oracle.polylaplacian(D, 3), ROTATION_INVARIANT),
     "diagonal3": (lambda: do.DiagonalK(3), oracle.diagonal(D, 3), ("sparse",)),
     "diagonal4": (lambda: do.DiagonalK(4), oracle.diagonal(D, 4), ("sparse",)),
     "second_order": (lambda: do.SecondOrder(jnp.asarray(C)), oracle.second_order(C), ALL),
@@ -87,28 +79,16 @@ CASES = {
         oracle.second_order(matrix_of),
         ALL,
     ),
-    "parabolic": (
-        lambda: do.ParabolicTrace(jnp.asarray(SIGMA)),
-        oracle.parabolic(SIGMA, D),
-        ALL,
-    ),
+    "parabolic": (lambda: do.ParabolicTrace(jnp.asarray(SIGMA)), oracle.parabolic(SIGMA, D), ALL),
     "parabolic_diagonal": (
         lambda: do.ParabolicTrace(jnp.asarray(DIAGONAL)),
         oracle.parabolic(DIAGONAL, D),
         ALL,
     ),
     "parabolic_number": (lambda: do.ParabolicTrace(0.5), oracle.parabolic(0.5, D), ALL),
-    "parabolic_of_point": (
-        lambda: do.ParabolicTrace(sigma_of),
-        oracle.parabolic(sigma_of, D),
-        ALL,
-    ),
+    "parabolic_of_point": (lambda: do.ParabolicTrace(sigma_of), oracle.parabolic(sigma_of, D), ALL),
     "divergence": (do.Divergence, oracle.divergence(D), ALL),
-    "tensor": (
-        lambda: do.TensorOperator(*TENSOR),
-        oracle.terms(D, *TENSOR),
-        ("sparse",),
-    ),
+    "tensor": (lambda: do.TensorOperator(*TENSOR), oracle.terms(D, *TENSOR), ("sparse",)),
     "sum": (
         lambda: do.Laplacian() - 0.5 * do.Mixed({0: 2, 1: 1}) + 0.25 * do.Biharmonic(),
         oracle.laplacian(D)

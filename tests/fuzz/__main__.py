@@ -15,15 +15,7 @@ import time
 
 import numpy as np
 
-from .batches import (
-    OF_A_BATCH,
-    Case,
-    disagrees,
-    random_case,
-    run_batch,
-    set_up,
-    shrunk,
-)
+from .batches import OF_A_BATCH, Case, disagrees, random_case, run_batch, set_up, shrunk
 from .products import CONTRACTIONS
 
 RARE = 0.005

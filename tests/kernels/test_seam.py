@@ -73,11 +73,7 @@ CALLS = {
         [(K,), (3, K), (H, K)],
         (0, 0, None),
     ),
-    "scaled rows": (
-        called("scaled rows", lambda n, m: n[:, None] * m),
-        [(K,), (K, H)],
-        (0, None),
-    ),
+    "scaled rows": (called("scaled rows", lambda n, m: n[:, None] * m), [(K,), (K, H)], (0, None)),
     "quadratic form": (quadratic, [(K, K), (K, H)], (None, 0)),
     "quadratic form of a product": (quadratic, [(K, K), (K,), (K, H)], (None, 0, None)),
     "quadratic form, each its matrix": (quadratic, [(K, K), (K, H)], (0, 0)),

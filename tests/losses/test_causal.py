@@ -78,10 +78,7 @@ def test_loss_and_its_gradient(pool):
 
         slopes = jax.vmap(lambda x: jnp.sum(jax.grad(residual)(x) ** 2))(points)
         squares = jax.vmap(residual)(points) ** 2
-        return {
-            "residual": jnp.mean(weights * squares),
-            "gpinn": 0.3 * jnp.mean(weights * slopes),
-        }
+        return {"residual": jnp.mean(weights * squares), "gpinn": 0.3 * jnp.mean(weights * slopes)}
 
     for got, expected in ((of, frozen), (jax.jacrev(of), jax.jacrev(frozen))):
         found, asked = jax.jit(lambda a, f=got, g=expected: (f(a), g(a)))(a)
@@ -218,6 +215,6 @@ test_bad_input = refusals(
     {
         "expects a causal that is a diffop.losses.Causal, such as .*, got 1": lambda: (
             do.losses.ResidualLoss(TRANSPORT, 3, probes="exact", points=points_of(3), causal=ONE)
-        ),
+        )
     },
 )

@@ -200,7 +200,7 @@ test_settings_that_make_no_sense = refusals(
         "at least one iteration and a tolerance .* got 0": lambda: do.methods.ConjugateGradients(0),
         "of at least 0, got 100 and -1.0": lambda: do.methods.ConjugateGradients(tolerance=-1.0),
         "a history of at least 1, got 0": lambda: do.methods.LBFGS(0),
-    },
+    }
 )
 
 

@@ -47,11 +47,7 @@ NETWORKS = {
         {D - 1, CHANNELS * (D - 1)},
     ),
     "modified": (lambda: do.nn.ModifiedMLP(D, WIDTH, 2, key=KEY), D, set()),
-    "fourier": (
-        lambda: do.nn.FourierFeatures(mlp(2 * FEATURES), D, FEATURES, key=KEY),
-        D,
-        set(),
-    ),
+    "fourier": (lambda: do.nn.FourierFeatures(mlp(2 * FEATURES), D, FEATURES, key=KEY), D, set()),
     "periodic": (
         lambda: do.nn.PeriodicInput(mlp(D - 2 + 2 * 2 * 2), {0: 2.0, 9: 3.0}, harmonics=2),
         D,

@@ -198,10 +198,7 @@ def test_same_coefficient_function_is_equal():
 LAPLACIAN, SECOND = oracle.laplacian(3), oracle.second_order(matrix_of)
 DRIFT, ANGLE = oracle.directional(vector_of), number_of * oracle.partial(3, 1)
 VARIABLE = {
-    "scalar_times_operator": (
-        lambda: number_of * do.Laplacian(),
-        number_of * oracle.laplacian(3),
-    ),
+    "scalar_times_operator": (lambda: number_of * do.Laplacian(), number_of * oracle.laplacian(3)),
     "partial_of_coefficient": (
         lambda: do.Partial(0) @ (number_of * do.Identity()),
         lambda u: oracle.partial(3, 0)((number_of * oracle.identity())(u)),

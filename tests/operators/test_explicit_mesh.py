@@ -150,10 +150,7 @@ def test_a_map_over_the_axes(mesh, put):
     """`jax.shard_map` on a mesh with explicit axes, of a point with traced draws, in chunks too."""
     x, key = jr.normal(jr.key(1), (D,)), jr.key(3)
     mapped = jax.shard_map(
-        lambda x: lax.psum(jnp.sin(x) * x, "i"),
-        mesh=mesh,
-        in_specs=jax.P("i"),
-        out_specs=jax.P(),
+        lambda x: lax.psum(jnp.sin(x) * x, "i"), mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P()
     )
     u = lambda x: jnp.sum(mapped(jax.sharding.reshard(x, jax.P("i"))))
     plain = lambda x: jnp.sum(jnp.sin(x) * x)

@@ -326,9 +326,9 @@ def test_divergence_form_of_some_coordinates(name):
 )
 def test_fields_of_space_and_time(name, argnum):
     value = FIELDS[name]
-    scaled = {
-        "matvec": lambda x, t: lambda v: (jnp.cos(t[0]) * matrix(x)) @ v,
-    }.get(name, lambda x, t: (x[0] + jnp.cos(t[0])) * value(x * t))
+    scaled = {"matvec": lambda x, t: lambda v: (jnp.cos(t[0]) * matrix(x)) @ v}.get(
+        name, lambda x, t: (x[0] + jnp.cos(t[0])) * value(x * t)
+    )
     v = lambda x, t: u(x) * jnp.sum(t**3) + t[0] * t[1] * x[0]
     args = jnp.asarray(X), jnp.asarray(B)
     got = jax.jit(do.DivergenceForm(scaled, argnum=argnum).exact(v))(*args)
@@ -593,10 +593,7 @@ COMPONENTS = {
 }
 
 
-DENSE = [
-    ("second_order_low_rank", "rademacher"),
-    ("divergence_form", "gaussian"),
-]
+DENSE = [("second_order_low_rank", "rademacher"), ("divergence_form", "gaussian")]
 
 
 @pytest.mark.parametrize(("name", "kind"), [*((name, "sparse") for name in COMPONENTS), *DENSE])

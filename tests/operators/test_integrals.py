@@ -71,12 +71,7 @@ EXACT = {
         ONE,
         2 * math.expm1(0.6) / 0.6,
     ),
-    "of a product": (
-        do.Integral(UNIT) @ ((lambda x: x[0]) * do.Partial(0)),
-        square,
-        ONE,
-        2 / 3,
-    ),
+    "of a product": (do.Integral(UNIT) @ ((lambda x: x[0]) * do.Partial(0)), square, ONE, 2 / 3),
     "derived": (do.Partial(0, 2) @ do.Integral(TO_X), jnp.sin, ONE, np.array([math.cos(0.6)])),
     "derived, of a kernel": (
         do.Laplacian() @ do.Integral(UNIT, product),
@@ -122,8 +117,7 @@ def test_of_several_arguments():
 
 
 @pytest.mark.parametrize(
-    ("region", "size", "volume"),
-    [(Limits(0.0, 1.0), 12, 1.0), (Disc(1.0), 5, 8 * math.pi**2 / 15)],
+    ("region", "size", "volume"), [(Limits(0.0, 1.0), 12, 1.0), (Disc(1.0), 5, 8 * math.pi**2 / 15)]
 )
 def test_sobol_points_in_many_coordinates(region, size, volume):
     """Of Σ cos x_i in the cube, of |x|² in the ball: within what the rule is known to reach."""

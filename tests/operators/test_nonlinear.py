@@ -82,10 +82,7 @@ CASES = {
         do.Divergence() @ (do.FunctionOf(K) * do.Gradient()),
         lambda u: divergence(lambda x: K(u(x)) * jax.grad(u)(x)),
     ),
-    "conservation law": (
-        do.Divergence() @ fluxes,
-        lambda u: divergence(lambda x: fluxes(u(x))),
-    ),
+    "conservation law": (do.Divergence() @ fluxes, lambda u: divergence(lambda x: fluxes(u(x)))),
     "flux": (D @ (U**2 / 2), lambda u: lambda x: u(x) * dx(u)(x)),
     "burgers": (
         do.Partial(1) + U * D - 0.1 * do.Partial(0, order=2),

@@ -48,10 +48,7 @@ ONE = jnp.ones(())
 SYSTEMS = {  # the map, and the metric
     "polar": (polar, lambda q: jnp.stack([ONE, q[0] ** 2])),
     "cylindrical": (cylindrical, lambda q: jnp.diag(jnp.stack([ONE, q[0] ** 2, ONE]))),
-    "spherical": (
-        spherical,
-        lambda q: jnp.stack([ONE, q[0] ** 2, (q[0] * jnp.sin(q[1])) ** 2]),
-    ),
+    "spherical": (spherical, lambda q: jnp.stack([ONE, q[0] ** 2, (q[0] * jnp.sin(q[1])) ** 2])),
 }
 Q = np.array([1.3, 0.8, 0.4])
 
@@ -189,7 +186,5 @@ test_refused = refusals(
             do.LaplaceBeltrami(lambda q: jnp.ones((3, 3))).exact(u)(jnp.ones(2))
         ),
     },
-    {
-        "expects a map.*got 3.0": lambda: do.Laplacian().in_coordinates(3.0),
-    },
+    {"expects a map.*got 3.0": lambda: do.Laplacian().in_coordinates(3.0)},
 )

@@ -142,5 +142,5 @@ test_refused = refusals(
             do.Biharmonic() + do.DiagonalK(4)
         ).is_elliptic(jnp.ones(3)),
         "got .* of order 4": lambda: do.DiagonalK(4).is_elliptic(jnp.ones(3)),
-    },
+    }
 )

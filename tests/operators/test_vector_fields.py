@@ -77,10 +77,7 @@ CASES = {
         do.Laplacian() @ C(0),
         lambda x: jnp.trace(HESSIAN(component(0))(x)),
     ),
-    "jacobian of components": (
-        do.Gradient() @ C((2, 0)),
-        lambda x: JACOBIAN(field)(x)[SEVERAL],
-    ),
+    "jacobian of components": (do.Gradient() @ C((2, 0)), lambda x: JACOBIAN(field)(x)[SEVERAL]),
     "row of the jacobian": (C(1) @ do.Gradient(), lambda x: JACOBIAN(field)(x)[1]),
     "entry of the gradient": (C(1) @ do.Gradient() @ C(2), lambda x: JACOBIAN(field)(x)[2, 1]),
     "divergence of components": (
@@ -89,9 +86,7 @@ CASES = {
     ),
     "divergence form of a component": (
         do.DivergenceForm(lambda x: 1 + x @ x) @ C(2),
-        lambda x: jnp.trace(
-            JACOBIAN(lambda x: (1 + x @ x) * jax.grad(component(2))(x))(x),
-        ),
+        lambda x: jnp.trace(JACOBIAN(lambda x: (1 + x @ x) * jax.grad(component(2))(x))(x)),
     ),
     "conservation": (
         D(2) @ C(0) + do.Divergence(dims=(0, 1)) @ C((1, 2)),
@@ -440,7 +435,7 @@ test_errors = refusals(
         r"another term of the operator shape \(3,\); no shape is broadcast": lambda: (
             C(0) + do.Divergence()
         ).exact(lambda x: jnp.outer(x, x)[:1])(X[0]),
-    },
+    }
 )
 
 

@@ -112,7 +112,7 @@ test_refused_when_made = refusals(
         r"different numbers .* got \[1, 1\]": lambda: probes.Split([1, 1]),
         r"counted from 0; got \[-1\]": lambda: probes.Split([-1]),
         "shift of Shifted must be finite": lambda: probes.Shifted(np.inf),
-    },
+    }
 )
 
 

@@ -84,9 +84,7 @@ def test_numbers_are_scaled_exactly(total):
 
 
 @pytest.mark.parametrize(
-    "weights",
-    [[1e-30, 1.0, 1e30], [3e38, 1e-3], [1e-30, 3e-30], [2.5], [0.0, 1e-12, 1.0]],
-    ids=str,
+    "weights", [[1e-30, 1.0, 1e30], [3e38, 1e-3], [1e-30, 3e-30], [2.5], [0.0, 1e-12, 1.0]], ids=str
 )
 def test_positive_weights_have_units(weights):
     """Whatever their range is, and zeros have none."""

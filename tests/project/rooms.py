@@ -124,10 +124,7 @@ def _edge(place: Place, towards: tuple[float, float]) -> tuple[float, float]:
     """Where the line from the centre of a box leaves it."""
     (x, y), (width, height) = place.centre, place.half
     across, down = towards[0] - x, towards[1] - y
-    part = min(
-        width / abs(across) if across else 1.0,
-        height / abs(down) if down else 1.0,
-    )
+    part = min(width / abs(across) if across else 1.0, height / abs(down) if down else 1.0)
     return round(x + part * across, 1), round(y + part * down, 1)
 
 

@@ -120,7 +120,7 @@ test_a_mistake_is_told_with_its_mend = refusals(
                 do.equations.Equation.linear(do.Laplacian(), of_many), 4, probes="exact", points=BOX
             )(NET, KEY),
             lambda: do.pde.Dirichlet(of_many, BOX.boundary).draw(KEY, 3),
-        ],
+        ]
     },
 )
 

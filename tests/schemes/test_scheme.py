@@ -36,10 +36,7 @@ RIGHT = {
     "g-KdV u_txxx": ("txxx", (G_KDV[7] - CURVE["x"][7]) / 35),
     "g-KdV u_tx": ("tx", (G_KDV[5] - CURVE["x"][5]) / 5),
     "g-KdV u_t": ("t", G_KDV[4] - CURVE["x"][4]),
-    "4-jet": (
-        "iij",
-        (Jet({1: "i", 2: "j"})[4] - CURVE["i"][4] - 3 * Jet({2: "j"})[4] / 3) / 6,
-    ),
+    "4-jet": ("iij", (Jet({1: "i", 2: "j"})[4] - CURVE["i"][4] - 3 * Jet({2: "j"})[4] / 3) / 6),
     "5-jet": ("iij", (Jet({1: "i", 3: "j"})[5] - CURVE["i"][5]) / 10),
     "7-jet": ("iij", Jet({2: "i", 3: "j"})[7] / 105),
     "7-jet u_ii": ("ii", Jet({2: "i", 3: "j"})[4] / 3),
