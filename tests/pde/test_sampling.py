@@ -8,6 +8,10 @@ import scipy.stats
 
 import diffop as do
 
+from ..draws import check_mean, many
+from ..refused import refusals
+
+KEY = jax.random.key(0)
 LOWER, UPPER = [-1.0, 0.0, 2.0], [1.0, 5.0, 2.5]
 
 
@@ -53,27 +57,27 @@ def test_sobol_points_are_those_of_scipy_up_to_a_shift_of_digits(count, dim, get
     np.testing.assert_array_equal(ours ^ ours[:1], theirs ^ theirs[:1])
 
 
-def test_sobol_points_are_uniform_over_keys_and_never_at_an_end(getkey):
-    keys = jax.random.split(getkey(), 2000)
-    points = np.asarray(jax.vmap(lambda key: do.pde.sobol(key, 3, 2))(keys))
+def test_sobol_points_are_uniform_over_keys_and_never_at_an_end():
+    points = many(lambda key: do.pde.sobol(key, 3, 2), 2000)
     assert all(uniform(points[:, number, axis]) for number in range(3) for axis in range(2))
     assert points.min() > 0 and points.max() < 1
 
 
-def test_sobol_points_integrate_better(getkey):
+def means(unit, product, count, dim):
+    """Of a product over unit coordinates whose mean is 1, for 200 keys."""
+    f = lambda x: jnp.mean(jnp.prod(product(x), axis=1))
+    return many(lambda key: f(unit(key, count, dim)), 200).astype(np.float64)
+
+
+def independent(key, *shape):
+    return jax.random.uniform(key, shape)
+
+
+def test_sobol_points_integrate_better():
     """The mean of Π (1 + (x_i − ½)) over 6 coordinates is 1: its spread over keys, both ways."""
-
-    def means(unit):
-        f = lambda x: jnp.mean(jnp.prod(0.5 + x, axis=1))
-        keys = jax.random.split(jax.random.key(1), 200)
-        return np.asarray(jax.jit(jax.vmap(lambda key: f(unit(key, 256, 6))))(keys), np.float64)
-
-    even, independent = (
-        means(do.pde.sobol),
-        means(lambda key, *shape: jax.random.uniform(key, shape)),
-    )
-    assert abs(even.mean() - 1) < 4 * even.std() / np.sqrt(200)
-    assert even.std() < independent.std() / 5
+    even, others = (means(u, lambda x: 0.5 + x, 256, 6) for u in (do.pde.sobol, independent))
+    check_mean(even, 1.0)
+    assert even.std() < others.std() / 5
 
 
 def test_sobol_points_in_a_box(getkey):
@@ -117,35 +121,26 @@ def test_where_nothing_is_left_all_points_are_alike(getkey):
     assert len(set(points[:, 0].tolist())) == 3
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda key: do.pde.points_in_box(key, 0, [0.0], [1.0]),
-            r"got count=0 and ends of shapes \(1,\)",
+test_what_cannot_be_is_refused = refusals(
+    {
+        r"got count=0 and ends of shapes \(1,\)": lambda: do.pde.points_in_box(
+            KEY, 0, [0.0], [1.0]
         ),
-        (lambda key: do.pde.points_in_box(key, 1, [0.0], [1.0, 2.0]), r"shapes \(1,\) and \(2,\)"),
-        (lambda key: do.pde.points_on_box(key, 1, [], []), "points_on_box expects a count of at"),
-        (lambda key: do.pde.halton(key, 0, 1), "halton expects .*, got count=0 and dim=1"),
-        (lambda key: do.pde.halton(key, 4, 7000), "a dim from 1 to 6542, got count=4 and dim=7000"),
-        (lambda key: do.pde.latin_hypercube(key, 4, 0), "latin_hypercube .* count=4 and dim=0"),
-        (lambda key: do.pde.sobol(key, 0, 1), "sobol expects .*, got count=0 and dim=1"),
-        (lambda key: do.pde.sobol(key, 4, 30_000), "a dim from 1 to 21201, got count=4 and dim=30"),
-        (
-            lambda key: do.losses.residual_adaptive(key, jnp.sum, pool_of, 5, pool=4),
-            "residual_adaptive expects 1 <= count <= pool, .* got count=5, pool=4, power=1.0",
+        r"shapes \(1,\) and \(2,\)": lambda: do.pde.points_in_box(KEY, 1, [0.0], [1.0, 2.0]),
+        "points_on_box expects a count of at": lambda: do.pde.points_on_box(KEY, 1, [], []),
+        "halton expects .*, got count=0 and dim=1": lambda: do.pde.halton(KEY, 0, 1),
+        "a dim from 1 to 6542, got count=4 and dim=7000": lambda: do.pde.halton(KEY, 4, 7000),
+        "latin_hypercube .* count=4 and dim=0": lambda: do.pde.latin_hypercube(KEY, 4, 0),
+        "sobol expects .*, got count=0 and dim=1": lambda: do.pde.sobol(KEY, 0, 1),
+        "a dim from 1 to 21201, got count=4 and dim=30": lambda: do.pde.sobol(KEY, 4, 30_000),
+        "residual_adaptive expects 1 <= count <= pool, .* got count=5, pool=4, power=1.0": lambda: (
+            do.losses.residual_adaptive(KEY, jnp.sum, pool_of, 5, pool=4)
         ),
-        (
-            lambda key: do.losses.residual_adaptive(
-                key, jnp.sum, pool_of, 1, pool=4, power=0, floor=0
-            ),
-            "not both 0, got .* power=0 and floor=0",
+        "not both 0, got .* power=0 and floor=0": lambda: do.losses.residual_adaptive(
+            KEY, jnp.sum, pool_of, 1, pool=4, power=0, floor=0
         ),
-    ],
+    },
 )
-def test_what_cannot_be_is_refused(make, message, getkey):
-    with pytest.raises(ValueError, match=message):
-        make(getkey())
 
 
 @pytest.mark.parametrize(("count", "dim"), [(1, 2), (7, 3), (100, 20)])
@@ -186,33 +181,23 @@ def test_halton_points_lie_to_each_other_as_scipys(getkey):
     theirs = scipy.stats.qmc.Halton(5, scramble=False).random(200) + 1e-9
     ours = do.pde.halton(getkey(), 200, 5)
     for axis, base in enumerate((2, 3, 5, 7, 11)):
-        np.testing.assert_array_equal(
-            shared(ours[:, axis], base), shared(theirs[:, axis], base), err_msg=str(base)
-        )
+        found, expected = (shared(each[:, axis], base) for each in (ours, theirs))
+        np.testing.assert_array_equal(found, expected, err_msg=str(base))
 
 
 @pytest.mark.parametrize("unit", [do.pde.halton, do.pde.latin_hypercube])
 def test_even_points_are_uniform_over_keys_and_integrate_better(unit):
     """The mean of Π (1 + (x_i − ½)/2) over 4 coordinates is 1: its spread over keys, both ways."""
-    keys = jax.random.split(jax.random.key(0), 2000)
-    points = np.asarray(jax.vmap(lambda key: unit(key, 3, 5))(keys))
+    points = many(lambda key: unit(key, 3, 5), 2000)
     assert all(uniform(points[:, number, axis]) for number in range(3) for axis in range(5))
     assert points.min() >= 0 and points.max() < 1
     for number in (0, 2):  # coordinates are independent of one another: the law of their distance
         apart = np.abs(points[:, number, 3] - points[:, number, 4])
         assert uniform(apart * (2 - apart))
 
-    def means(unit):
-        f = lambda x: jnp.mean(jnp.prod(1 + (x - 0.5) / 2, axis=1))
-        keys = jax.random.split(jax.random.key(1), 200)
-        return np.asarray(jax.jit(jax.vmap(lambda key: f(unit(key, 100, 4))))(keys), np.float64)
-
-    even, independent = (
-        means(unit),
-        means(lambda key, *shape: jax.random.uniform(key, shape)),
-    )
-    assert abs(even.mean() - 1) < 4 * even.std() / np.sqrt(200)
-    assert even.std() < independent.std() / 3
+    even, others = (means(u, lambda x: 1 + (x - 0.5) / 2, 100, 4) for u in (unit, independent))
+    check_mean(even, 1.0)
+    assert even.std() < others.std() / 3
 
 
 def test_more_halton_points_begin_with_those_of_fewer(getkey):
