@@ -240,8 +240,8 @@ def test_a_loss_takes_them(getkey):
 test_errors = refusals(
     {
         r"^Neumann expects a part with an outward normal, got Faces\(.*\), which has none: "
-        r"it is not defined at the corners of a box, nor at one time; give each face a condition of "
-        r"its own, such as \[Neumann\(0.0, on=face\) for face in box.faces\]\.$": lambda: (
+        r"it is not defined at the corners of a box, nor at one time; give each face a condition "
+        r"of its own, such as \[Neumann\(0.0, on=face\) for face in box.faces\]\.$": lambda: (
             do.pde.Neumann(0.0, on=SQUARE.boundary)
         ),
         r"^Robin expects a part with an outward normal, got Instant\(": lambda: do.pde.Robin(
