@@ -46,6 +46,13 @@ def killed_after(step, monkeypatch):
     monkeypatch.setattr(report.Progress, "__call__", die)
 
 
+def stopped(directory, monkeypatch, step, every, settings=SETTINGS, **options):
+    """A run that has died after the checkpoint of a step."""
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        killed_after(step, patch)
+        do.train.solve(settings, directory, checkpoint_every=every, **options)
+
+
 def numbers(report):
     return {name: value for name, value in dataclasses.asdict(report).items() if name not in TIMES}
 
@@ -73,9 +80,7 @@ def losses(directory):
 
 def test_every_number_is_that_of_a_run_that_never_stopped(whole, tmp_path, monkeypatch, capsys):
     for step in (300, 500):
-        with monkeypatch.context() as patch, pytest.raises(Killed):
-            killed_after(step, patch)
-            do.train.solve(SETTINGS, tmp_path, resume=True, checkpoint_every=200)
+        stopped(tmp_path, monkeypatch, step, 200, resume=True)
     report = do.train.solve(SETTINGS, tmp_path, resume=True, checkpoint_every=200)
     assert report.resumed_at == [200, 400]
     assert ", resumed after step 200, 400" in report.as_text()
@@ -95,9 +100,7 @@ def test_weights_of_terms_are_those_of_a_run_that_never_stopped(tmp_path, monkey
     sizes = {"steps": 400, "width": 4, "depth": 1, "batch": 8, "data_batch": 4}
     settings = do.train.Settings("g-kdv-1d", **sizes, **terms)
     whole = do.train.solve(settings, tmp_path / "whole")
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        killed_after(200, patch)
-        do.train.solve(settings, tmp_path / "stopped", checkpoint_every=100)
+    stopped(tmp_path / "stopped", monkeypatch, 200, 100, settings)
     again = do.train.solve(settings, tmp_path / "stopped", resume=True)
     assert again.resumed_at == [200] and numbers(again) == numbers(whole)
     plain = do.train.solve(dataclasses.replace(settings, causal=0.0, balance=0), tmp_path / "plain")
@@ -105,9 +108,7 @@ def test_weights_of_terms_are_those_of_a_run_that_never_stopped(tmp_path, monkey
 
 
 def test_a_line_that_was_not_written_to_its_end(tmp_path, monkeypatch, whole):
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        killed_after(200, patch)
-        do.train.solve(SETTINGS, tmp_path, checkpoint_every=100)
+    stopped(tmp_path, monkeypatch, 200, 100)
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 400, "lo')
     assert [metric.step for metric in read_metrics(tmp_path)] == [100, 200, 300]
@@ -117,12 +118,8 @@ def test_a_line_that_was_not_written_to_its_end(tmp_path, monkeypatch, whole):
 
 def test_models_of_checkpoints(tmp_path, monkeypatch, whole):
     """While a run goes on, and the best one: the one with the smallest error."""
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        killed_after(600, patch)
-        do.train.solve(SETTINGS, tmp_path, checkpoint_every=100)
-    with pytest.raises(
-        FileNotFoundError, match='no report.json; .* or ask for a checkpoint="last"'
-    ):
+    stopped(tmp_path, monkeypatch, 600, 100)
+    with pytest.raises(FileNotFoundError, match='no report.json; .* ask for a checkpoint="last"'):
         do.train.load(tmp_path)
     errors = {metric.step: metric.error for metric in read_metrics(tmp_path)}
     kept = [int(path.name) for path in (tmp_path / "checkpoints").iterdir()]
@@ -153,11 +150,10 @@ def test_without_checkpoints(tmp_path):
 
 
 def test_other_versions_are_said(tmp_path, monkeypatch, capsys):
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        killed_after(100, patch)
-        environment = {**checkpoints.environment(), "jax": "0.0.1"}
+    environment = {**checkpoints.environment(), "jax": "0.0.1"}
+    with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "environment", lambda: environment)
-        do.train.solve(SETTINGS, tmp_path, checkpoint_every=100)
+        stopped(tmp_path, monkeypatch, 100, 100)
     do.train.solve(SETTINGS, tmp_path, resume=True)
     said = capsys.readouterr().err
     assert "was made with other versions (jax 0.0.1 before, " in said
@@ -395,9 +391,7 @@ def aged(text):
 
 def test_a_run_from_before_some_settings(tmp_path, monkeypatch, whole):
     """In the run's own file and in its checkpoints."""
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        killed_after(400, patch)
-        do.train.solve(SETTINGS, tmp_path, checkpoint_every=200)
+    stopped(tmp_path, monkeypatch, 400, 200)
     checkpoint = tmp_path / "checkpoints" / "400"
     files = [tmp_path / "run.json", *filter(pathlib.Path.is_file, checkpoint.rglob("*"))]
     older = [path for path in files if b'"probes"' in path.read_bytes()]
