@@ -189,10 +189,7 @@ def test_errors_are_those_of_the_velocity(getkey):
     points, slopes, *_ = problem.reference()
     known = np.stack([slopes[:, 1], -slopes[:, 0]], axis=1)
     measured, psi = do.train.FixedPoints(problem, getkey()), network(problem)
-    for u, got in (
-        (psi, measured.errors(psi).rel_l2),
-        (problem.null_shape, measured.null_rel_l2),
-    ):
+    for u, got in ((psi, measured.errors(psi).rel_l2), (problem.null_shape, measured.null_rel_l2)):
         gap = jax.jit(jax.vmap(velocity(u)))(points) - known
         np.testing.assert_allclose(got, np.linalg.norm(gap) / np.linalg.norm(known), rtol=1e-9)
     assert 0.2 < measured.null_rel_l2 < 1
@@ -200,7 +197,7 @@ def test_errors_are_those_of_the_velocity(getkey):
 
 def test_names():
     assert [do.pde.Cavity(number).name for number in (100, 100.0, 400, 2.5)] == [
-        *("cavity", "cavity", "cavity-400", "cavity-2.5"),
+        *("cavity", "cavity", "cavity-400", "cavity-2.5")
     ]
 
 

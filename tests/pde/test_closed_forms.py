@@ -240,7 +240,7 @@ test_what_cannot_be_is_refused = refusals(
         "at least 2 particles, .* got dim=1": lambda: do.pde.OscillatorChain(1),
         "a positive trap .* trap=0.0": lambda: do.pde.OscillatorChain(3, trap=0.0),
         "spring that is not negative, .*=-1": lambda: do.pde.OscillatorChain(3, spring=-1),
-    },
+    }
 )
 
 
@@ -265,8 +265,7 @@ def test_vortices_keep_their_shape(getkey):
     x = problem.sample(getkey(), 10)
     np.testing.assert_allclose(jax.jit(jax.vmap(momentum))(x), 0, atol=1e-13)
     np.testing.assert_allclose(
-        velocity(jnp.array([1.0, 0.5, 0.0])),
-        [np.cos(1) * np.sin(0.5), -np.sin(1) * np.cos(0.5)],
+        velocity(jnp.array([1.0, 0.5, 0.0])), [np.cos(1) * np.sin(0.5), -np.sin(1) * np.cos(0.5)]
     )
 
 

@@ -130,5 +130,5 @@ test_errors = refusals(
         r"a Ball\(.*\) has no face; take its `boundary`": lambda: do.pde.SpaceTime(DISC, 1.0).face(
             0, "lower"
         ),
-    },
+    }
 )

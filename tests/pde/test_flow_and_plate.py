@@ -155,7 +155,7 @@ test_what_cannot_be_is_refused = refusals(
         "and a box with 2 coordinates": lambda: do.pde.Kovasznay(1.0, do.pde.Box((0,), (1,))),
         "plate expects a Poisson's ratio from 0 to below 1, got 1.0": lambda: do.pde.Plate(1.0),
         "expects a positive diffusivity, got -1.0": lambda: do.pde.ConvectionDiffusion(-1.0),
-    },
+    }
 )
 
 

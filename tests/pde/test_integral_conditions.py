@@ -137,9 +137,7 @@ def test_a_loss_has_its_minimum_at_the_density():
 
 
 test_what_is_wrong_is_said = refusals(
-    {
-        "must be at least 2; got 1": lambda: Normalised(on=ROD, n=1),
-    },
+    {"must be at least 2; got 1": lambda: Normalised(on=ROD, n=1)},
     {
         "taken over a domain": lambda: Normalised(on=ROD.face(0, "lower")),
         "numbers, arrays or functions": lambda: Normalised("one", on=ROD),

@@ -139,7 +139,7 @@ test_what_cannot_be_is_refused = refusals(
         "not both 0, got .* power=0 and floor=0": lambda: do.losses.residual_adaptive(
             KEY, jnp.sum, pool_of, 1, pool=4, power=0, floor=0
         ),
-    },
+    }
 )
 
 

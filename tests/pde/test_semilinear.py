@@ -149,5 +149,5 @@ test_what_cannot_be_is_refused = refusals(
         "brownian_marginals expects .* got count=0, dim=3 and duration=1.0": lambda: (
             do.pde.brownian_marginals(jax.random.key(0), 0, 3, 1.0)
         ),
-    },
+    }
 )

@@ -199,5 +199,5 @@ test_what_cannot_be_solved_is_refused = refusals(
             waves=(Wave((1.5, 0.5)), Wave((1.0, -0.5)))
         ),
         "g-kdv-1d expects a positive alpha, got 0.0": lambda: KdV1D(alpha=0.0),
-    },
+    }
 )

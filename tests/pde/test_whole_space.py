@@ -72,11 +72,7 @@ def test_the_wave_equation(getkey):
 
 def test_terminal_values():
     x = jnp.array([0.5, -1.0, 2.0])
-    expected = {
-        "hjb-lin": 1.5,
-        "hjb-lqg": np.log(6.25 / 2),
-        "black-scholes-barenblatt": 5.25,
-    }
+    expected = {"hjb-lin": 1.5, "hjb-lqg": np.log(6.25 / 2), "black-scholes-barenblatt": 5.25}
     for problem in EQUATIONS:
         end = jnp.append(x, problem.duration)
         values = problem.terminal(x), problem.solution(end), problem.null_shape(jnp.append(x, 0.2))
@@ -142,5 +138,5 @@ test_what_cannot_be_is_refused = refusals(
         "gaussian_space_time expects .* got count=3, dim=0 and duration=1.0": lambda: (
             do.pde.gaussian_space_time(jax.random.key(0), 3, 0, 1.0)
         ),
-    },
+    }
 )
