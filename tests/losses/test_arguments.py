@@ -11,6 +11,8 @@ import pytest
 import diffop as do
 from diffop.losses import squares
 
+from ..refused import refusals
+
 pytestmark = [
     pytest.mark.usefixtures("x64"),
     pytest.mark.once("the losses of the other files, with time elsewhere"),
@@ -103,13 +105,10 @@ def losses(way, **options):
 
         (total, terms), gradient = eqx.filter_value_and_grad(of, has_aux=True)(weights)
         parts = loss.pointwise(network(way, weights), KEY) if loss.square == "biased" else {}
+        listed = {name: [f(network(way, weights)) for f in each] for name, each in parts.items()}
         squares = {
-            name: sum(
-                jnp.sum(leaf**2)
-                for part in of_name
-                for leaf in jax.tree.leaves(part(network(way, weights)))
-            )
-            for name, of_name in parts.items()
+            name: sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(each))
+            for name, each in listed.items()
         }
         return total, terms, gradient, squares
 
@@ -326,93 +325,65 @@ def test_gauss_newton_of_several_arguments():
 POINTS = np.ones((4, 2)), np.ones(4)
 HEAT = do.equations.Equation.linear(do.Partial(argnum=1) - do.Laplacian(), lambda x, t: 0.0)
 AT_POINTS = {"probes": "exact", "points": POINTS}
-TAKES_ONE = r"takes \(x\), and here it gets {}2 arguments of points, of shape \(4, 2\), \(4,\): "
+TAKES_ONE = r"takes \(x\), and here it gets 2 arguments of points, of shape \(4, 2\), \(4,\): "
 
 
 def two(x, t):
     return x[0] * t
 
 
-CASES = {
-    "u_of_one": (
-        lambda: do.losses.ResidualLoss(HEAT, **AT_POINTS)(lambda x: x[0], KEY),
-        "u "
-        + TAKES_ONE.format("")
-        + "let it take all of them, or make it .* diffop.nn.JoinedInput",
-    ),
-    "network_of_one": (
-        lambda: do.losses.ResidualLoss(HEAT, **AT_POINTS)(net(), KEY),
-        r"u takes \(x, key\), and here it gets 2 arguments",
-    ),
-    "u_of_two": (
-        lambda: do.losses.ResidualLoss(HEAT, probes="exact", points=POINTS[0])(two, KEY),
+def loss_of(u, equation=HEAT, **options):
+    return lambda: do.losses.ResidualLoss(equation, **{**AT_POINTS, **options})(u, KEY)
+
+
+def linear(source):
+    return do.equations.Equation.linear(do.Laplacian(), source)
+
+
+first = lambda x: x[0]  # noqa: E731
+pool = {"batch": 2, "pool": 2, "points": lambda key, count: POINTS}
+test_bad_input = refusals(
+    {
+        f"u {TAKES_ONE}let it take all of them, or make it .* diffop.nn.JoinedInput": loss_of(
+            first
+        ),
+        r"u takes \(x, key\), and here it gets 2 arguments": lambda: loss_of(net())(),
         r"u takes \(x, t\), and here it gets 1 argument of points, of shape \(4, 2\): give points "
-        "as a tuple, with an array for each argument of u",
-    ),
-    "pinn": (
-        lambda: do.nn.PINN(lambda x: x[0], HEAT).loss((jnp.ones((4, 2)), jnp.ones(4))),
-        "u " + TAKES_ONE.format(""),
-    ),
-    "pool": (
-        lambda: do.losses.ResidualLoss(
-            HEAT, 2, probes="exact", pool=2, points=lambda key, count: POINTS
-        )(lambda x: x[0], KEY),
-        r"u takes \(x\), and here it gets 2 arguments of points",
-    ),
-    "residual": (
-        lambda: do.losses.ResidualLoss(
-            do.equations.Equation(do.Laplacian(), lambda v, x: v), **AT_POINTS
-        )(two, KEY),
-        r"the residual takes \(v, x\), and here it gets values and 2 arguments of points",
-    ),
-    "source": (
-        lambda: do.losses.ResidualLoss(
-            do.equations.Equation.linear(do.Laplacian(), lambda x: 0.0), **AT_POINTS
-        )(two, KEY),
-        r"the source takes \(x\), and here it gets 2 arguments of points",
-    ),
-    "condition": (
-        lambda: do.equations.Condition(do.Identity(), POINTS, np.ones(4)).misfit(lambda x: x[0]),
-        "u " + TAKES_ONE.format(""),
-    ),
-    "value": (
-        lambda: do.pde.Dirichlet(lambda x: 0.0, on=Rod.domain.boundary).draw(KEY, 4),
-        r"the value of a condition takes \(x\), and here it gets 2 arguments of points",
-    ),
-    "errors": (
-        lambda: do.train.FixedPoints(Rod(), KEY, 4).errors(lambda x: x[0]),
-        r"u takes \(x\), and here it gets 2 arguments of points",
-    ),
-    "adaptive": (
-        lambda: do.losses.residual_adaptive(KEY, lambda x: 0.0, Rod().sample, 2, pool=4),
-        r"the residual takes \(x\), and here it gets 2 arguments of points",
-    ),
-    "hard_constraint": (
-        lambda: do.nn.HardConstraint(net(), two, two)(jnp.ones(2), jnp.ones(())),
-        r"the network takes \(x, key\), and .* or make it of a network of one vector",
-    ),
-    "as_many": (
-        lambda: do.losses.ResidualLoss(HEAT, probes="exact", points=(POINTS[0], np.ones(3))),
-        r"one for each argument of u, got shape \(4, 2\), \(3,\); many",
-    ),
-    "argnum": (
-        lambda: do.pde.SpaceTime(SPACE, 1.0, argnum=2),
-        r"expects an argnum of 1 for u\(x, t\), 0 for u\(t, x\), or None where time is the last",
-    ),
-    "no_argument": (
-        lambda: do.nn.InitialCondition(two, two)(jnp.ones(2), jnp.ones(())),
-        "InitialCondition expects argnum, which argument is time, where there are several, got 2",
-    ),
-    "no_scalar": (
-        lambda: do.nn.InitialCondition(two, two, argnum=0)(jnp.ones(2), jnp.ones(())),
-        r"with argnum=0 expects time there, a scalar, got 2 argument\(s\) of shape \(2,\), \(\)",
-    ),
-}
-
-
-@pytest.mark.usefixtures("as_users_see_it")
-@pytest.mark.parametrize("name", CASES)
-def test_bad_input(name):
-    call, message = CASES[name]
-    with pytest.raises(ValueError, match=message):
-        call()
+        "as a tuple, with an array for each argument of u": loss_of(two, points=POINTS[0]),
+        f"u {TAKES_ONE}": [
+            lambda: do.nn.PINN(first, HEAT).loss((jnp.ones((4, 2)), jnp.ones(4))),
+            lambda: do.equations.Condition(do.Identity(), POINTS, np.ones(4)).misfit(first),
+        ],
+        r"u takes \(x\), and here it gets 2 arguments of points": [
+            loss_of(first, **pool),
+            lambda: do.train.FixedPoints(Rod(), KEY, 4).errors(first),
+        ],
+        r"the residual takes \(v, x\), and here it gets values and 2 arguments of points": loss_of(
+            two, do.equations.Equation(do.Laplacian(), lambda v, x: v)
+        ),
+        r"the source takes \(x\), and here it gets 2 arguments of points": loss_of(
+            two, linear(lambda x: 0.0)
+        ),
+        r"the value of a condition takes \(x\), and here it gets 2 arguments of points": lambda: (
+            do.pde.Dirichlet(lambda x: 0.0, on=Rod.domain.boundary).draw(KEY, 4)
+        ),
+        r"the residual takes \(x\), and here it gets 2 arguments of points": lambda: (
+            do.losses.residual_adaptive(KEY, lambda x: 0.0, Rod().sample, 2, pool=4)
+        ),
+        r"the network takes \(x, key\), and .* or make it of a network of one vector": lambda: (
+            do.nn.HardConstraint(net(), two, two)(jnp.ones(2), jnp.ones(()))
+        ),
+        r"one for each argument of u, got shape \(4, 2\), \(3,\); many": loss_of(
+            two, points=(POINTS[0], np.ones(3))
+        ),
+        r"expects an argnum of 1 for u\(x, t\), 0 for u\(t, x\), or None where time is": lambda: (
+            do.pde.SpaceTime(SPACE, 1.0, argnum=2)
+        ),
+        "InitialCondition expects argnum, which argument is time, where there are": lambda: (
+            do.nn.InitialCondition(two, two)(jnp.ones(2), jnp.ones(()))
+        ),
+        r"argnum=0 expects time there, a scalar, got 2 argument\(s\) of shape": lambda: (
+            do.nn.InitialCondition(two, two, argnum=0)(jnp.ones(2), jnp.ones(()))
+        ),
+    }
+)

@@ -47,6 +47,7 @@ NOTHING = (
     "ResidualLoss expects a data_weight for an equation with conditions, got 10.0 and an equation "
     "without; leave it out, or give the equation conditions."
 )
+GPINN = "ResidualLoss expects a gpinn of at least 0, a weight of squares, got "
 NOT_FINITE = "Box expects lower < upper in each coordinate, both finite, got lower="
 OF_SQUARES = "ResidualLoss expects weights of squares that are finite and at least 0, got -1.0."
 CASES = {
@@ -76,9 +77,8 @@ CASES = {
         do.Identity(), POINTS, jnp.ones(4), -2.0
     ).residuals(jnp.sum),
     OF_SQUARES: lambda: loss(weights=-1.0),
-    "ResidualLoss expects a gpinn of at least 0, a weight of squares, got inf.": lambda: loss(
-        gpinn=float("inf")
-    ),
+    GPINN + "inf.": lambda: loss(gpinn=float("inf")),
+    GPINN + "-1.0.": lambda: loss(gpinn=-1.0),
     NOT_FINITE + "(0.0,) and upper=(inf,).": lambda: do.pde.Box((0.0,), (float("inf"),)),
     NOT_FINITE + "(-inf,) and upper=(0.0,).": lambda: do.pde.Box((-np.inf,), (0.0,)),
     "coordinates, all finite, got dim=2, radius=inf ": lambda: do.pde.Ball(2, float("inf")),

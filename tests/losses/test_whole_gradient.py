@@ -158,8 +158,3 @@ def test_without_a_reverse_mode():
         do.losses.ResidualLoss(problem, 2, probes="exact", gpinn=1.0)(
             lambda x: jnp.sum(steps(x)), jax.random.key(0)
         )
-
-
-def test_a_negative_weight():
-    with pytest.raises(ValueError, match="expects a gpinn of at least 0, a weight of squares, got"):
-        do.losses.ResidualLoss(allen_cahn(), 2, probes="exact", gpinn=-1.0)

@@ -200,17 +200,16 @@ test_settings_that_make_no_sense = refusals(
         "at least one iteration and a tolerance .* got 0": lambda: do.methods.ConjugateGradients(0),
         "of at least 0, got 100 and -1.0": lambda: do.methods.ConjugateGradients(tolerance=-1.0),
         "a history of at least 1, got 0": lambda: do.methods.LBFGS(0),
-    }
+        "GaussNewton expects real parameters, got complex ones": lambda: do.train.State.initial(
+            jnp.ones(2, complex), do.methods.GaussNewton()
+        ),
+    },
+    {
+        r"GaussNewton expects a loss that says what it is the sum of squares of, by a method "
+        r"residuals\(model, key\), got <function .*; give it one, or take an optimiser from "
+        "optax": lambda: after(lambda x, key: x @ x, jnp.ones(2), do.methods.GaussNewton())
+    },
 )
-
-
-def test_a_loss_without_residuals():
-    with pytest.raises(
-        TypeError,
-        match=r"GaussNewton expects a loss that says what it is the sum of squares of, by a method "
-        r"residuals\(model, key\), got <function .*; give it one, or take an optimiser from optax",
-    ):
-        after(lambda x, key: x @ x, jnp.ones(2), do.methods.GaussNewton())
 
 
 def test_a_solver_that_does_not_solve_again():
@@ -240,11 +239,6 @@ def test_too_many_residuals_for_a_matrix(solver):
         "no matrix",
     ):
         after(loss, theta, do.methods.GaussNewton(solver=solver))
-
-
-def test_complex_parameters():
-    with pytest.raises(ValueError, match="GaussNewton expects real parameters, got complex ones"):
-        do.train.State.initial(jnp.ones(2, complex), do.methods.GaussNewton())
 
 
 @pytest.mark.parametrize("method", [do.methods.GaussNewton(), do.methods.LBFGS()])
