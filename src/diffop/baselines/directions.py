@@ -32,14 +32,19 @@ class Weighted(NamedTuple):
 
 def all_directions(factors: Factors, point: Point) -> list[Weighted]:
     """All directions of a product of factors of order two."""
-    return [_read(jets) for jets in exact_jets(factors, point, "power")]
+    return [_read(jets) for jets in exact_jets(factors, _by_powers(point))]
 
 
 def drawn_directions(factors: Factors, draw: Draw, point: Point) -> list[Weighted]:
     """A random sample of them, drawn as in diffop's estimates; all of them if there are no more
     than were to be drawn.
     """
-    return [_read(jets) for jets in sampled_jets(factors, draw, point, "power")]
+    return [_read(jets) for jets in sampled_jets(factors, draw, _by_powers(point))]
+
+
+def _by_powers(point: Point) -> Point:
+    """The point, at which derivatives are read from powers of single directions."""
+    return Point(point.args, point.kwargs, point.chunk, "power")
 
 
 def _read(jets: Any) -> Weighted:

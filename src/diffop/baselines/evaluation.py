@@ -62,7 +62,7 @@ def _derivative(segment: Segment, local: Local, point: Point) -> PyTree:
         return local.gradient(segment.factors[0])
     if segment.order == 2:
         return local.second(segment.product)
-    (jets,) = exact_jets(segment.product, point, "auto")  # directions of order one add up to one
+    (jets,) = exact_jets(segment.product, point)  # directions of order one add up to one
     (x,) = point.args
     weight = jnp.asarray(jets.weights[0]).astype(x.dtype)
     return local.slope(weight * to_dense(jets.directions[0], x.size, x.dtype)[0])

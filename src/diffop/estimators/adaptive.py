@@ -21,7 +21,7 @@ from ..probes.windows import Window, orders
 from ..scalars import is_number, plain
 from ..streams import stream
 from ..terms.arguments import checked_integer
-from ..terms.evaluate import added, common_kind, segment_jets
+from ..terms.evaluate import Head, added, common_kind, flattened, head_jets
 from ..terms.term import Part, Term
 from ..versions import varying_axes
 from .draws import make_draw, without_error
@@ -142,8 +142,8 @@ def _split(
     """The terms that a round computes exactly, and the terms that it samples."""
     exact, sampled = [], []
     for term in (term for part in parts for term in part.terms):
-        jets = segment_jets([(segment, draw) for segment in term.word], point)
-        drawn = any(each[0].design is not None for each in jets if each)
+        jets = flattened(head_jets([Head(segment, draw) for segment in term.word], point))
+        drawn = any(each.design is not None for each in jets)
         drawn = drawn or any(segment.all_drawn for segment in term.word)
         (sampled if drawn else exact).append(term)
     return tuple(exact), tuple(sampled)

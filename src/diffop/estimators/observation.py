@@ -11,7 +11,7 @@ from ..jets.directions import SparseRows
 from ..jets.point import Point
 from ..probes import Importance, RunningMagnitudes
 from ..probes.base import Draw
-from ..terms.evaluate import segment_jets
+from ..terms.evaluate import Head, flattened, head_jets
 from ..terms.term import Part, Segment
 from .statistics import draws
 
@@ -29,7 +29,7 @@ def observe(
             "observe needs an estimate by importance sampling, made with probes=memory.probe(); "
             f"got one by {probe.name} probes."
         )
-    (jets,) = segment_jets([(segment, draw)], point)
+    jets = flattened(head_jets([Head(segment, draw)], point))
     if not jets or jets[0].design is None:
         return memory  # nothing was drawn: the estimate is exact
     (rows, *others) = [rows for moved in jets[0].tangents.values() for rows in moved.values()]

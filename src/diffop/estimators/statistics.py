@@ -13,18 +13,21 @@ from ..jets.point import Point
 from ..jets.pushes import number_pushed
 from ..probes.base import Draw
 from ..terms.evaluate import (
+    Head,
     added,
     apply_all,
     by_inner_function,
+    flattened,
     floating,
+    head_jets,
     head_values,
+    inner_function,
     scaled,
-    segment_jets,
 )
 from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.products import is_drawn, is_sampled
 from ..terms.rewriting import composed, product_rule
-from ..terms.term import Part, Segment
+from ..terms.term import Part
 
 
 @final
@@ -114,13 +117,12 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
         for part in parts
         for term in part.terms
     ]
-    exact_jets = segment_jets([(term.head, None) for term in terms], point)
-    pushed = number_pushed([each for wanted in exact_jets for each in wanted or ()])
-    for members, function in by_inner_function(flat, u, point):
-        requests: list[tuple[Segment, Draw | None]] = [
-            (flat[i][1].head, flat[i][2]) for i in members
-        ]
-        found = head_values(requests, function, point, per_draw=True)
+    exact_heads = [Head(term.head, None) for term in terms]
+    pushed = number_pushed(flattened(head_jets(exact_heads, point)))
+    for members in by_inner_function(flat):
+        heads = [Head(term.head, draw) for _, term, draw in (flat[i] for i in members)]
+        function = inner_function(*flat[members[0]][1:], u, point)
+        found = head_values(heads, function, point, per_draw=True)
         pushed += number_pushed([each for _, jets in found for each in jets])
         for i, (value, each) in zip(members, found, strict=True):
             position, term, draw = flat[i]

@@ -28,7 +28,7 @@ from ..probes.by_term import AbstractTermProbe, Selection
 from ..probes.sparse import Sparse
 from ..schemes.names import PlanKind
 from ..streams import streams
-from ..terms.evaluate import apply, segment_jets
+from ..terms.evaluate import Head, apply, flattened, head_jets
 from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.one_point import applied
 from ..terms.term import Part, Term
@@ -142,7 +142,7 @@ def _groups(
                 "its inner operator is sampled too; take the sample variance over several keys."
             )
         head = term.head
-        (jets,) = segment_jets([(head, draw)], point)
+        jets = flattened(head_jets([Head(head, draw)], point))
         design = jets[0].design if jets else design_of(head, draw)
         if design is not None:
             groups.setdefault(design, []).append((term, head.product))
@@ -235,8 +235,8 @@ def _pilot(
 
     values = jax.lax.map(estimate, streams(key, "pilot", pilot))
     found = jax.tree.map(lambda leaf: jnp.var(leaf, axis=0, ddof=1), values)
-    pushed = segment_jets([(term.word[0], draw) for term in terms], point)
-    jets = number_pushed([each for group in pushed for each in group or ()])
+    heads = [Head(term.head, draw) for term in terms]
+    jets = number_pushed(flattened(head_jets(heads, point)))
     jets += sum(evaluations_of(term.head, draw) for term in terms)
     return Variance(checked(found, "the pilot"), "pilot", pilot * jets)
 

@@ -1,4 +1,4 @@
-"""Factors that arrange derivatives with respect to single coordinates: the Hessian and the curl.
+"""Factors that are read from derivatives with respect to single coordinates: the Hessian, the curl.
 
 Their entries are not sums over directions, so nothing can be drawn. The derivatives are planned
 together with all others with respect to single coordinates, and read from the same jets.
@@ -16,14 +16,14 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .point import Point
-from .terms import Located
+from .terms import Factor, Located
 
 Derivative: TypeAlias = tuple[tuple[tuple[int, int], int], ...]
-"""((argnum, coordinate), order), sorted."""
+"""((argnum, coordinate), order), sorted, orders positive."""
 
 
-class ArrangedTerms(Located):
-    """A factor as an arrangement of coordinate derivatives."""
+class ArrangedTerms(Factor):
+    """A factor as an arrangement of coordinate derivatives, or one of them."""
 
     constant: ClassVar[bool] = True
 
@@ -37,7 +37,7 @@ class ArrangedTerms(Located):
 
 
 @final
-class HessianTerms(ArrangedTerms):
+class HessianTerms(Located, ArrangedTerms):
     """The matrix of ∂_i∂_j, after u's own axes."""
 
     argnum: int = eqx.field(static=True)
@@ -76,7 +76,7 @@ class HessianTerms(ArrangedTerms):
 
 
 @final
-class CurlTerms(ArrangedTerms):
+class CurlTerms(Located, ArrangedTerms):
     """∂_a u_b − ∂_b u_a of a vector-valued u in two coordinates; in three the vector of these."""
 
     argnum: int = eqx.field(static=True)

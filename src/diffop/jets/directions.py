@@ -259,18 +259,14 @@ def to_tangents(directions: Directions, point: Point) -> tuple[Any, ...]:
     """
     moving: list[Any] = [None] * len(point.args)
     for argnum, rows in directions.items():
-        moving[argnum] = _unravel(rows, argnum, point)
+        leaves, structure = jax.tree.flatten(point.args[argnum])
+        parts, start = [], 0
+        for leaf in leaves:
+            stop = start + jnp.size(leaf)
+            parts.append(_leaf_tangent(rows, start, stop, jnp.shape(leaf), jnp.asarray(leaf).dtype))
+            start = stop
+        moving[argnum] = jax.tree.unflatten(structure, parts)
     return tuple(moving)
-
-
-def _unravel(rows: Rows, argnum: int, point: Point) -> Any:
-    leaves, structure = jax.tree.flatten(point.args[argnum])
-    parts, start = [], 0
-    for leaf in leaves:
-        stop = start + jnp.size(leaf)
-        parts.append(_leaf_tangent(rows, start, stop, jnp.shape(leaf), jnp.asarray(leaf).dtype))
-        start = stop
-    return jax.tree.unflatten(structure, parts)
 
 
 def _leaf_tangent(

@@ -1,14 +1,16 @@
 """Terms named by coordinates: sums of pure powers, single mixed derivatives, and lists of them."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, PyTree
 
 from ..array_types import SubRows, TermNumbers, TermPositions
 from ..notation import derivative_symbol, superscript
+from .arranged_terms import ArrangedTerms, Derivative
 from .directions import basis
 from .fields import Field, Number, is_constant, resolve
 from .identity import Known, split_known
@@ -55,18 +57,16 @@ class PowerSum(ProbedTerms):
 
 
 @final
-class Monomial(Terms):
+class Monomial(Terms, ArrangedTerms):
     """One mixed derivative ∂^α, possibly across arguments: one term."""
 
-    alpha: tuple[tuple[tuple[int, int], int], ...] = eqx.field(static=True)
-    """((argnum, coordinate), order), sorted, orders positive."""
+    alpha: Derivative = eqx.field(static=True)
     scalars: frozenset[int] = eqx.field(static=True, default=frozenset())
     """Arguments whose coordinate was not named, so they must have only one."""
     full: frozenset[tuple[int, int]] = eqx.field(static=True, default=frozenset())
     """(argnum, number of coordinates) for arguments whose multi-index names all coordinates."""
     rank: ClassVar[int] = 0
     number: ClassVar[int] = 1
-    constant: ClassVar[bool] = True
 
     @property
     def exponents(self) -> tuple[int, ...]:
@@ -100,6 +100,13 @@ class Monomial(Terms):
         n = 1 if index is None else index.shape[0]
         slots = [basis(argnum, np.full(n, i)) for (argnum, i), _ in self.alpha]
         return terms_along(slots, np.ones(n), self.exponents)
+
+    def derivatives(self, point: Point) -> tuple[Derivative, ...]:
+        self.count(point)
+        return (self.alpha,)
+
+    def arrange(self, values: Sequence[PyTree]) -> PyTree:
+        return values[0]
 
 
 @final

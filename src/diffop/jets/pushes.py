@@ -94,50 +94,69 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
     sums than jets. Other outputs, and outputs contracted with their directions, are read from the
     coefficients that are kept jet by jet.
     """
-    tangents, sums, algebra = _carried(members, _most(members, point))
-    places = [_places(each, algebra) for each in sums]
-    firsts = [members[each.members[0]] for each in sums]
-    heights = _heights(firsts, places, algebra)
-    several = heights.count(0) < len(heights) - 1
+    tangents, algebra, sums = _carried(members, point)
+    several = sum(each.height > 0 for each in sums) > 1
     readings = [Reading(number) for _ in members]
     rows, end, alone = [], 0, True
-    for each, first, read, height in zip(sums, firsts, places, heights, strict=True):
-        where: EllipsisType | int | slice = ...
+    for member, read, height in sums:
+        weights, where = members[member].weights, ...
         if height:
             end += height
-            rows.append(first.weights)
+            rows.append(weights)
         if height and several:
-            where = end - 1 if np.ndim(first.weights) == 1 else slice(end - height, end)
-        read_at = []
+            where = end - 1 if np.ndim(weights) == 1 else slice(end - height, end)
+        outputs = []
         for place, ratio in read:
             summed = height > 0 and place in algebra.tops
             alone = alone and summed
-            read_at.append(Output(place, ratio, where if summed else ..., summed))
-        readings[each.members[0]] = Reading(number, tuple(read_at))
+            outputs.append(Output(place, ratio, where if summed else ..., summed))
+        readings[member] = Reading(number, tuple(outputs))
     weights = _stacked_weights(rows) if several else next(iter(rows), None)
     if members[0].matrix is not None:
         weights = Matrix(members[0].matrix)
     return Jets(_moving(tangents, algebra, point), weights, alone, algebra), readings
 
 
+@final
+class _Sum(NamedTuple):
+    """A sum that is read.
+
+    - `member`: the number of the member by whose weights it is read.
+    - `read`: the places where it is read, with factors. p(∂) t^γ at 0 is γ! times the number of t^γ
+        in p.
+    - `height`: how many sums over the jets are carried at tops; 0 if it is read jet by jet.
+    """
+
+    member: int
+    read: list[tuple[int, float]]
+    height: int
+
+
 def _carried(
-    members: Sequence[WeightedJets], most: float
-) -> tuple[dict[Exponents, Directions], list[Reader], Algebra]:
-    """The tangents of all members, the sums that are read, and the algebra that carries them."""
-    tangents, outputs = _common(members)
+    members: Sequence[WeightedJets], point: Point | None
+) -> tuple[dict[Exponents, Directions], Algebra, list[_Sum]]:
+    """The tangents of all members, the algebra that carries what is read, and the sums. Without a
+    point any number may enter a series.
+    """
     if len(members) == 1:
-        return tangents, [Reader((0,), {outputs[0]: Fraction(1)})], Algebra.closure(outputs)
-    found = readers(members, outputs, most)
-    return tangents, found, apolar([each.polynomial for each in found], most)
-
-
-def _places(each: Reader, algebra: Algebra) -> list[tuple[int, float]]:
-    """Where p(∂) is read: p(∂) t^γ at 0 is γ! times the number of t^γ in p."""
-    return [
-        (algebra.places[monomial], float(number))
-        for monomial, number in each.polynomial.items()
-        if monomial in algebra.places
-    ]
+        tangents, output = members[0].tangents, members[0].output
+        found, algebra = [Reader(0, {output: Fraction(1)})], Algebra.closure([output])
+    else:
+        tangents, outputs = _common(members)
+        most = math.inf if point is None else _most(members, point)
+        found = readers(members, outputs, most)
+        algebra = apolar([each.polynomial for each in found], most)
+    sums = []
+    for member, polynomial in found:
+        read = [(algebra.places[t], float(c)) for t, c in polynomial.items() if t in algebra.places]
+        first = members[member]
+        summed = any(place in algebra.tops for place, _ in read) and not first.contracted
+        height = 1 if np.ndim(first.weights) == 1 else first.weights.shape[0]
+        sums.append(_Sum(member, read, height if summed else 0))
+    rows = sum(each.height for each in sums)
+    if rows > members[0].size or (algebra.degree == 1 and len(sums) > 1):
+        sums = [each._replace(height=0) for each in sums]
+    return tangents, algebra, sums
 
 
 def _moving(
@@ -149,15 +168,12 @@ def _moving(
         share = math.prod(map(math.factorial, exponents))
         for place, number in algebra.sums.get(exponents, ()):
             parts.setdefault(place, []).append((number * algebra.factorial(place) / share, slot))
-    still = (None,) * len(point.args)
-    return tuple(
-        _tangent(parts[place], point) if place in parts else still for place in range(len(algebra))
-    )
-
-
-def _tangent(parts: Sequence[tuple[float, Directions]], point: Point) -> tuple[Any, ...]:
-    numbers, slots = zip(*parts, strict=True)
-    return to_tangents(slots[0] if numbers == (1,) else combine(numbers, slots, point), point)
+    moving: list[Any] = [(None,) * len(point.args)] * len(algebra)
+    for place, terms in parts.items():
+        numbers, slots = zip(*terms, strict=True)
+        sum_of = slots[0] if numbers == (1,) else combine(numbers, slots, point)
+        moving[place] = to_tangents(sum_of, point)
+    return tuple(moving)
 
 
 def _most(members: Sequence[WeightedJets], point: Point) -> float:
@@ -168,22 +184,6 @@ def _most(members: Sequence[WeightedJets], point: Point) -> float:
     kinds = [point.dtype(argnum) for argnum in moving]
     floating = [kind for kind in kinds if jnp.issubdtype(kind, jnp.inexact)]
     return math.sqrt(min((float(jnp.finfo(kind).max) for kind in floating), default=1.0))
-
-
-def _heights(
-    firsts: Sequence[WeightedJets],
-    places: Sequence[Sequence[tuple[int, float]]],
-    algebra: Algebra,
-) -> list[int]:
-    """How many sums over the jets are read from each output; 0 if it is read jet by jet."""
-    if algebra.degree == 1 and len(firsts) > 1:
-        return [0] * len(firsts)
-    heights = []
-    for first, read in zip(firsts, places, strict=True):
-        height = 1 if np.ndim(first.weights) == 1 else first.weights.shape[0]
-        at_top = any(place in algebra.tops for place, _ in read)
-        heights.append(height if at_top and not first.contracted else 0)
-    return heights if sum(heights) <= firsts[0].size else [0] * len(firsts)
 
 
 def _stacked_weights(weights: Sequence[Any]) -> Any:
@@ -230,14 +230,12 @@ def groups(jets: Sequence[WeightedJets]) -> list[Group]:
 
 
 def _counted(members: list[WeightedJets]) -> Group:
-    tangents, sums, algebra = _carried(members, math.inf)
+    tangents, algebra, sums = _carried(members, None)
     size, moving = members[0].size, _reached(tangents, algebra)
-    places = [_places(each, algebra) for each in sums]
-    heights = _heights([members[each.members[0]] for each in sums], places, algebra)
     total = size * len(moving - algebra.tops)
     for top in moving & algebra.tops:
-        read = [height for height, each in zip(heights, places, strict=True) if top in dict(each)]
-        total += sum(read) + (0 in read) * size
+        heights = [each.height for each in sums if top in dict(each.read)]
+        total += sum(heights) + (0 in heights) * size
     return Group(members, tangents, size, total)
 
 
@@ -287,7 +285,7 @@ def _common(
     members: Sequence[WeightedJets],
 ) -> tuple[dict[Exponents, Directions], list[Exponents]]:
     """The tangents of all members, and the output of each."""
-    if len(members) == 1 or not members[0].is_multilinear:  # all members then have the same
+    if not members[0].is_multilinear:  # all members then have the same
         return members[0].tangents, [member.output for member in members]
     parameters: dict[Hashable, Directions] = {}
     for name, slot in (pair for member in members for pair in _named(member)):

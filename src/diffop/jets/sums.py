@@ -19,11 +19,11 @@ from .weighted_jets import WeightedJets
 
 @final
 class Reader(NamedTuple):
-    """The numbers of members that are only added up, and the polynomial by which their sum is read,
-    divided by the number of the first one. All other members are parts of that reading.
+    """The number of a member by which a sum is read, and the sum as a polynomial, divided by that
+    member's number. All other members that it contains are parts of that reading.
     """
 
-    members: tuple[int, ...]
+    member: int
     polynomial: Polynomial
 
 
@@ -47,15 +47,14 @@ def _sums(
     most: float,
 ) -> list[Reader]:
     first, *others = sorted(numbers, key=lambda number: -_size(members[number]))
-    parts, polynomial, apart = [first], {outputs[first]: Fraction(1)}, list[Reader]()
+    polynomial, apart = {outputs[first]: Fraction(1)}, list[Reader]()
     for number in others:
         ratio, output = _ratio(members[number], members[first]), outputs[number]
         if ratio and 1 / most <= abs(ratio) <= most and output not in polynomial:
-            parts.append(number)
             polynomial[output] = Fraction(ratio)
         else:
-            apart.append(Reader((number,), {output: Fraction(1)}))
-    return [Reader(tuple(parts), polynomial), *apart]
+            apart.append(Reader(number, {output: Fraction(1)}))
+    return [Reader(first, polynomial), *apart]
 
 
 def _size(member: WeightedJets) -> float:

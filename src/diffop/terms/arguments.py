@@ -37,10 +37,6 @@ def checked_order(value: Any, name: str) -> int:
     return checked_integer(value, name, 1)
 
 
-def checked_chunk(chunk: Any) -> int | None:
-    return None if chunk is None else checked_integer(chunk, "chunk", 1)
-
-
 def checked_key(key: Any, name: str) -> Key:
     """A random key, of the new kind or as its words; `name` is for the error."""
     if not isinstance(key, jax.Array) or not _is_key(key):
@@ -166,9 +162,11 @@ def checked_plan(plan: Any) -> PlanKind:
     """How mixed derivatives are computed: a name, a scheme over coordinates, or a
     function to one.
     """
+    if isinstance(plan, str) and plan in NAMED:
+        return plan
     if isinstance(plan, Scheme):
         return plan.over_coordinates()
-    if not is_function(plan) and plan not in tuple(NAMED):
+    if not is_function(plan):
         also = " The paper's is diffop.baselines.paper." if plan == "paper" else ""
         raise ValueError(
             f"plan must be one of {', '.join(NAMED)}, a diffop.schemes.Scheme, or a function that "
@@ -200,7 +198,7 @@ def check_callable(u: Any, point: tuple[Any, ...] = ()) -> None:
             "an operator is applied to a function u alone, and the result to a point: "
             f"L.exact(u)(x); got {len(point)} more argument(s) beside u."
         )
-    if not is_function(u):
+    if not callable(u):
         got = "an array" if isinstance(u, jax.Array) else type(u).__name__
         raise TypeError(
             f"an operator is applied to a function u, and the result to a point: L.exact(u)(x); "

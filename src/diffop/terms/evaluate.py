@@ -8,9 +8,9 @@ any of them needs. First-order jets without partners are stacked.
 
 import dataclasses
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from functools import partial, reduce
-from typing import Any
+from typing import Any, NamedTuple, final
 
 import equinox as eqx
 import jax
@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .. import taylor
+from ..jets.arranged_terms import Derivative
 from ..jets.directions import project
 from ..jets.fields import Number
 from ..jets.point import Point
@@ -28,18 +29,18 @@ from ..jets.weighted_jets import Addend, WeightedJets
 from ..precision import full_precision
 from ..probes.base import Draw
 from ..schemes.expansion import Alpha
-from .arranging import derivatives_of, gathered, written_out
 from .coefficients import plain, times, value_at
 from .entries import entries_of, taken
 from .gradient import gradient
 from .inner import InnerFunction
 from .nonlocal_draws import nonlocal_value
 from .nonlocal_terms import Nonlocal
+from .powers import Request
 from .products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from .rewriting import rewritten
 from .shapes import check_shapes
 from .sharing import carried_by, first_carried, read
-from .term import Part, Segment, Term, Word, inner_key
+from .term import Part, Segment, Term, arranged, inner_key
 
 
 def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTree:
@@ -57,10 +58,10 @@ def apply_all(
     """
     requests = rewritten(operators, point)
     values: list[PyTree] = [None] * len(requests)
-    for members, function in by_inner_function(requests, u, point):
-        heads = [(requests[i][1].head, requests[i][2]) for i in members]
-        addends = [addend_of(*requests[i][:2]) for i in members]
-        found = head_values(heads, function, point, addends=addends)
+    for members in by_inner_function(requests):
+        heads = [head_of(*requests[i]) for i in members]
+        function = inner_function(*requests[members[0]][1:], u, point)
+        found = head_values(heads, function, point)
         for i, (value, _) in zip(members, found, strict=True):
             values[i] = None if value is None else scaled(value, requests[i][1], point)
     sums: list[list[PyTree]] = [[] for _ in operators]
@@ -69,42 +70,50 @@ def apply_all(
     return [summed(each) if each else _zero(u, point) for each in sums]
 
 
-def addend_of(position: int, term: Term) -> Addend | None:
-    """A term as a part of its operator, if its only factor is a known number."""
+@final
+class Head(NamedTuple):
+    """What is pushed for a term: its last segment with its draw, and what part of its operator the
+    value is if it is only added up, times a known number.
+    """
+
+    segment: Segment
+    draw: Draw | None
+    addend: Addend | None = None
+
+
+def head_of(position: int, term: Term, draw: Draw | None) -> Head:
+    """The head of a term of the operator with this number."""
     number = plain(term.coefficient)
     if term.head.functions or not isinstance(number, int | float):
-        return None
-    return (position, term.head.entries), number
+        return Head(term.head, draw)
+    return Head(term.head, draw, ((position, term.head.entries), number))
 
 
-def by_inner_function(
-    requests: Sequence[tuple[int, Term, Draw | None]], u: Callable[..., PyTree], point: Point
-) -> list[tuple[list[int], Callable[..., PyTree]]]:
+def by_inner_function(requests: Sequence[Request]) -> list[list[int]]:
     """The places of terms whose heads act on the same function: u, or the value of the rest of the
     word for u.
     """
-    groups: dict[Hashable, tuple[list[int], Callable[..., PyTree]]] = {}
+    groups: dict[Hashable, list[int]] = {}
     for place, (_, term, draw) in enumerate(requests):
-        key, function = None, u
-        if len(term.word) > 1:
-            rest = term.word[1:]
-            key = inner_key(term, draw)
-            function = inner_function(rest, draw, u, point)
-        groups.setdefault(key, ([], function))[0].append(place)
+        groups.setdefault(inner_key(term, draw), []).append(place)
     return list(groups.values())
 
 
 def inner_function(
-    word: Word, draw: Draw | None, u: Callable[..., PyTree], point: Point
+    term: Term, draw: Draw | None, u: Callable[..., PyTree], point: Point
 ) -> Callable[..., PyTree]:
-    """The function x ↦ (word u)(x), computed as at the point."""
-    part = inner_part(word, draw)
+    """The function on which a term's head acts: u, or the rest of the word for u, computed as at
+    the point.
+    """
+    if len(term.word) < 2:
+        return u
+    part = inner_part(term, draw)
     return lambda *args, **kwargs: apply([part], u, Point(args, kwargs, point.chunk, point.plan))
 
 
-def inner_part(word: Word, draw: Draw | None) -> Part:
+def inner_part(term: Term, draw: Draw | None) -> Part:
     """The rest of a word as an operator; what is applied first has draws of its own."""
-    return Part((Term(Number(1), word),), None if draw is None else draw.inner())
+    return Part((Term(Number(1), term.word[1:]),), None if draw is None else draw.inner())
 
 
 def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
@@ -153,85 +162,35 @@ def floating(u: Callable[..., PyTree]) -> Callable[..., PyTree]:
 
 @full_precision()
 def head_values(
-    requests: Sequence[tuple[Segment, Draw | None]],
-    u: Callable[..., PyTree],
-    point: Point,
-    per_draw: bool = False,
-    addends: Sequence[Addend | None] = (),
+    heads: Sequence[Head], u: Callable[..., PyTree], point: Point, per_draw: bool = False
 ) -> list[tuple[PyTree, list[WeightedJets]]]:
-    """The value of each segment for u at a point, without its coefficient functions, and the jets
-    from which it is read: all in one push.
+    """The value of each head for u at a point, without its coefficient functions, and the jets from
+    which it is read: all in one push.
 
-    With `per_draw`, estimated values keep a leading axis of draws, which the caller sums. Segments
+    With `per_draw`, estimated values keep a leading axis of draws, which the caller sums. Heads
     with an addend are only added up, times their numbers, with the others of its name. If the value
-    of another segment contains one in that proportion, its own value is None.
+    of another head contains one in that proportion, its own value is None.
     """
-    written, jets = head_jets(requests, point, per_draw, addends)
-    values = zip(_values(written, jets, floating(u), point, per_draw), jets, strict=True)
+    u, jets = floating(u), head_jets(heads, point, per_draw)
+    pushes, readings = to_push(flattened(jets), point)
+    pushed = taylor.push(partial(u, **point.kwargs), point.args, pushes, point.chunk)
     found = []
-    for factor, parts in gathered(requests, list(values), point):
-        own = [value for value, _ in parts]
-        value = own[0] if factor is None else factor.arrange(own)
-        found.append((value, [each for _, wanted in parts for each in wanted or ()]))
+    for (segment, draw, _), own in zip(heads, jets, strict=True):
+        values = [_read(pushed, each, readings, segment, point) for each in own]
+        if values:
+            factor = arranged(segment)
+            value = values[0] if factor is None else factor.arrange(values)
+        elif segment.factors:
+            value = _without_jets(segment, u, point, draw, per_draw)
+        else:
+            value = taken(segment.entries, pushed.value, pushed.value)
+        found.append((value, flattened([own])))
     return found
 
 
-def head_jets(
-    requests: Sequence[tuple[Segment, Draw | None]],
-    point: Point,
-    per_draw: bool = False,
-    addends: Sequence[Addend | None] = (),
-) -> tuple[list[tuple[Segment, Draw | None]], list[list[WeightedJets] | None]]:
-    """The requests with arranged factors written out, and the weighted jets of each."""
-    written = written_out(requests, point)
-    jets = segment_jets(written, point, per_draw)
-    if addends:
-        together = zip(requests, gathered(requests, jets, point), addends, strict=True)
-        jets = [
-            _added(each, addend, segment)
-            for (segment, _), (_, own), addend in together
-            for each in own
-        ]
-    return written, jets
-
-
-def _added(
-    wanted: list[WeightedJets] | None, addend: Addend | None, segment: Segment
-) -> list[WeightedJets] | None:
-    """What is read for a segment as a part of its operator, if it consists of coordinate
-    derivatives.
-    """
-    if wanted is None or addend is None:
-        return wanted
-    return [
-        each
-        if segment.derivative is None and each.addend is None
-        else dataclasses.replace(each, addend=addend)  # pyright: ignore
-        for each in wanted
-    ]
-
-
-def _values(
-    requests: Sequence[tuple[Segment, Draw | None]],
-    jets: Sequence[list[WeightedJets] | None],
-    u: Callable[..., PyTree],
-    point: Point,
-    per_draw: bool,
-) -> list[PyTree]:
-    """The values of segments, none of which is arranged."""
-    pushes, readings = to_push([each for wanted in jets for each in wanted or ()], point)
-    pushed = taylor.push(partial(u, **point.kwargs), point.args, pushes, point.chunk)
-    results = []
-    for (segment, draw), wanted in zip(requests, jets, strict=True):
-        if wanted is not None:
-            found = [(each, readings[id(each)]) for each in wanted]
-            own = [_read(pushed, *each, segment, point) for each in found if each[1].outputs]
-            results.append(summed(own) if own else None)
-        elif segment.factors:
-            results.append(_without_jets(segment, u, point, draw, per_draw))
-        else:
-            results.append(taken(segment.entries, pushed.value, pushed.value))
-    return results
+def flattened(jets: Iterable[Iterable[list[WeightedJets]]]) -> list[WeightedJets]:
+    """All weighted jets of heads."""
+    return [each for own in jets for wanted in own for each in wanted]
 
 
 def _without_jets(
@@ -252,46 +211,56 @@ def value_of(operator: Any, u: Callable[..., PyTree], point: Point) -> PyTree:
     return operator.combine(values, point)
 
 
-def segment_jets(
-    requests: Sequence[tuple[Segment, Draw | None]], point: Point, per_draw: bool = False
-) -> list[list[WeightedJets] | None]:
-    """The weighted jets of each segment; None if it needs no jets (no derivative, a gradient, or a
-    factor that sees all of u).
+def head_jets(
+    heads: Sequence[Head], point: Point, per_draw: bool = False
+) -> list[list[list[WeightedJets]]]:
+    """The weighted jets of each head, for each value that is read: for each derivative that its
+    factor arranges, or for all of it. There are none if it needs no jets (no derivative, a
+    gradient, or a factor that sees all of u).
 
     With `per_draw`, estimated values keep a leading axis of draws, which the caller sums.
     """
-    derivatives = [derivatives_of(segment, point) for segment, _ in requests]
+    derivatives = [segment.derivatives(point) for segment, *_ in heads]
     started: dict[Hashable, Draw] = {}
-    result: list[list[WeightedJets] | None] = []
-    for (segment, draw), alphas in zip(requests, derivatives, strict=True):
+    sums: list[list[list[WeightedJets]]] = []
+    for (segment, draw, _), alphas in zip(heads, derivatives, strict=True):
+        own: list[list[WeightedJets]] = []
         if alphas:
-            result.append(None)
+            pass  # planned together below
         elif not segment.factors or not is_drawn(segment.product):
             for factor in segment.factors:
                 factor.count(point)  # checks that it fits the point
-            result.append(None)
         elif draw is None:
-            result.append(exact_jets(segment.product, point, point.plan))
+            own = [exact_jets(segment.product, point)]
         else:
             if draw.identity not in started:
                 started[draw.identity] = draw.started
-            jets = sampled_jets(segment.product, started[draw.identity], point, point.plan)
-            result.append([_by_draw(each) for each in jets] if per_draw else jets)
-    carried = carried_by(result, point) if len(requests) > 1 else []
+            jets = sampled_jets(segment.product, started[draw.identity], point)
+            own = [[_by_draw(each) for each in jets] if per_draw else jets]
+        sums.append(own)
+    known = flattened(sums)
+    carried = carried_by(known, point) if len(heads) > 1 else []
     planned = {}
     if any(derivatives):
-        planned = _coordinate_jets(derivatives, first_carried(result, carried), point)
-    every = [
-        [each for alpha in alphas for each in planned[alpha]] if alphas else own
-        for alphas, own in zip(derivatives, result, strict=True)
-    ]
-    if not carried:
-        return every
-    return [own and [read(each, carried, point) for each in own] for own in every]
+        planned = _coordinate_jets(derivatives, first_carried(known, carried), point)
+    result = []
+    for head, alphas, own in zip(heads, derivatives, sums, strict=True):
+        wanted = [planned[alpha] for alpha in alphas] or own
+        if carried:
+            wanted = [[read(each, carried, point) for each in jets] for jets in wanted]
+        result.append([[_added(each, head) for each in jets] for jets in wanted])
+    return result
+
+
+def _added(jets: WeightedJets, head: Head) -> WeightedJets:
+    """Jets of coordinate derivatives as a part of their operator."""
+    if head.addend is None or (head.segment.derivative is None and jets.addend is None):
+        return jets
+    return dataclasses.replace(jets, addend=head.addend)  # pyright: ignore
 
 
 def _coordinate_jets(
-    derivatives: Iterable[Sequence[Alpha]], carried: Set[Alpha], point: Point
+    derivatives: Iterable[Sequence[Derivative]], carried: Set[Derivative], point: Point
 ) -> dict[Alpha, list[WeightedJets]]:
     """The jets of coordinate derivatives, planned together unless they are carried by others."""
     different = dict.fromkeys(alpha for each in derivatives for alpha in each)
@@ -299,7 +268,7 @@ def _coordinate_jets(
     together = [alpha for alpha in different if alpha not in carried]
     planned: dict[Alpha, list[WeightedJets]] = {}
     for group in (*([alpha] for alpha in apart), together):
-        planned |= coordinate_jets(group, point, point.plan) if group else {}
+        planned |= coordinate_jets(group, point) if group else {}
     return planned
 
 
@@ -314,17 +283,25 @@ def _by_draw(jets: WeightedJets) -> WeightedJets:
 
 
 def _read(
-    pushed: taylor.Pushed, jets: WeightedJets, reading: Reading, segment: Segment, point: Point
+    pushed: taylor.Pushed,
+    wanted: Sequence[WeightedJets],
+    readings: Mapping[int, Reading],
+    segment: Segment,
+    point: Point,
 ) -> PyTree:
-    """Σ_r w_r (output of jet r), for the entries on which the segment acts, from pushed jets."""
-    derivatives = pushed.derivatives[reading.pushed]
+    """Σ_r w_r (output of jet r), for the entries on which the segment acts, from pushed jets; None
+    if the reading of others includes it.
+    """
     values = []
-    for output in reading.outputs:
-        value = _read_output(derivatives[output.place], output, pushed, jets, segment, point)
-        if output.number != 1:
-            value = jax.tree.map(lambda leaf, n=output.number: times(leaf, n), value)
-        values.append(value)
-    return summed(values)
+    for jets in wanted:
+        reading = readings[id(jets)]
+        for output in reading.outputs:
+            outputs = pushed.derivatives[reading.pushed][output.place]
+            value = _read_output(outputs, output, pushed, jets, segment, point)
+            if output.number != 1:
+                value = jax.tree.map(lambda leaf, n=output.number: times(leaf, n), value)
+            values.append(value)
+    return summed(values) if values else None
 
 
 def _read_output(

@@ -17,15 +17,15 @@ from jaxtyping import Array, PyTree
 from ..jets.arranged_terms import ArrangedTerms, Derivative
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
+from ..jets.terms import Located
 from ..jets.vector_terms import GradientTerms
-from .arranging import derivatives_of
 from .powers import Request
 from .sharing import FEW
 from .term import Segment, Term, inner_key
 
 
 @final
-class ForwardGradient(ArrangedTerms):
+class ForwardGradient(Located, ArrangedTerms):
     """∇u from the derivatives with respect to each coordinate: in the structure of the argument, of
     which `shapes` are the leaves, or as a vector with respect to some coordinates.
     """
@@ -95,5 +95,5 @@ def _carried(head: Segment, point: Point) -> set[tuple[int, int]]:
     factor = head.factors[0] if len(head.factors) == 1 and head.powers == (1,) else None
     if isinstance(factor, PowerSum) and factor.power > 1 and factor.count(point) <= FEW:
         return {(factor.argnum, i) for i in factor.positions(point).tolist()}
-    higher = [alpha for alpha in derivatives_of(head, point) if sum(k for _, k in alpha) > 1]
-    return {variable for alpha in higher for variable, _ in alpha}  # pyright: ignore
+    higher = [alpha for alpha in head.derivatives(point) if sum(k for _, k in alpha) > 1]
+    return {variable for alpha in higher for variable, _ in alpha}

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -11,9 +11,8 @@ from jaxtyping import PyTree
 
 from ..jets.point import Point
 from ..tracebacks import short_tracebacks
-from .arguments import check_callable, checked_chunk, checked_plan
+from .arguments import check_callable, checked_integer, checked_plan
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -28,22 +27,19 @@ def applied(
     - `beside`: extra arguments beside u, if any, which are refused.
     - `at`: the evaluation at a point.
     - `chunk`, `plan`: as for `Operator.exact`.
+
+    If u itself fails at a point, but would not if it were mapped over the first axes of its
+    arguments, the error says that these are many points.
     """
     check_callable(u, beside)
-    chunk, plan = checked_chunk(chunk), checked_plan(plan)
-    return of_one_point(u, lambda *args, **kwargs: at(Point(args, kwargs, chunk, plan)))
-
-
-def of_one_point(u: Callable[..., PyTree], function: Callable[P, R]) -> Callable[P, R]:
-    """Wraps a function that evaluates u at its arguments. If it fails, and u itself fails but would
-    not if it were mapped over their first axes, the error says that these are many points.
-    """
+    chunk = None if chunk is None else checked_integer(chunk, "chunk", 1)
+    plan = checked_plan(plan)
 
     @short_tracebacks
-    def at(*args: P.args, **kwargs: P.kwargs) -> R:
+    def at_one_point(*args: Any, **kwargs: Any) -> R:
         try:
             with one_point_only():
-                value = function(*args, **kwargs)
+                value = at(Point(args, kwargs, chunk, plan))
         except Exception as error:
             if works(u, *args, **kwargs) or not works_mapped(u, *args, **kwargs):
                 raise
@@ -59,7 +55,7 @@ def of_one_point(u: Callable[..., PyTree], function: Callable[P, R]) -> Callable
             )
         return value
 
-    return at
+    return at_one_point
 
 
 def _is_nothing(value: Any) -> bool:

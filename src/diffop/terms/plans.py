@@ -1,27 +1,25 @@
 """The plans of operators: what `.jets()` shows."""
 
 import functools
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 from jax.core import Tracer
 
-from ..jets.fields import Number
 from ..jets.point import Point
 from ..jets.table import Plan, PlanRow, Push, ResolvedPlan
 from ..schemes.expansion import Alpha
 from ..schemes.names import PlanKind, scheme_of
 from ..schemes.scheme import Scheme
 from .arguments import checked_plan
-from .arranging import gathered
-from .evaluate import addend_of, head_jets, inner_part
+from .evaluate import by_inner_function, flattened, head_jets, head_of, inner_part
 from .inner import InnerFunction, inner_parts
 from .least import fewest
 from .rewriting import Request, rewritten
 from .rows import describe, describe_derivative
-from .term import Part, Segment, Term, inner_key
+from .term import Part, Segment, text
 
 Operators: TypeAlias = Sequence[Sequence[Part]]
 """Several operators, each a list of parts."""
@@ -87,30 +85,24 @@ def _traced(resolve: Callable[[Point], list[Push]], point: Point) -> list[Push]:
 
 def _pushes(operators: Operators, point: Point, function: str) -> list[Push]:
     """What `apply_all` pushes through a function, and through what the terms apply to it first."""
-    groups: dict[Hashable, list[Request]] = {}
-    for request in rewritten(operators, point):
-        groups.setdefault(inner_key(*request[1:]), []).append(request)
-    return [each for members in groups.values() for each in _of_one(members, point, function)]
+    requests = rewritten(operators, point)
+    groups = [[requests[i] for i in members] for members in by_inner_function(requests)]
+    return [each for members in groups for each in _of_one(members, point, function)]
 
 
 def _of_one(requests: Sequence[Request], point: Point, function: str) -> list[Push]:
     """The pushes of terms whose heads act on the same function."""
     _, first, draw = requests[0]
-    rest = first.word[1:]
     inside: list[Push] = []
-    if rest:
-        inside = _pushes([[inner_part(rest, draw)]], point, function)
-        function = f"{Term(Number(1), rest).signed_text[1]} {function}"
-    heads = [(term.head, own) for _, term, own in requests]
-    addends = [addend_of(position, term) for position, term, _ in requests]
-    found = gathered(heads, head_jets(heads, point, addends=addends)[1], point)
-    named = [
-        (segment.text, jets)
-        for (segment, _), (_, own) in zip(heads, found, strict=True)
-        for wanted in own
-        for jets in wanted or ()
-    ]
-    functions = [f for head, _ in heads for f in head.factors if isinstance(f, InnerFunction)]
+    if len(first.word) > 1:
+        part = inner_part(first, draw)
+        inside = _pushes([[part]], point, function)
+        function = f"{text(part.terms)} {function}"
+    heads = [head_of(*request) for request in requests]
+    found = zip(heads, head_jets(heads, point), strict=True)
+    named = [(head.segment.text, jets) for head, own in found for jets in flattened([own])]
+    factors = [factor for head in heads for factor in head.segment.factors]
+    functions = [factor for factor in factors if isinstance(factor, InnerFunction)]
     leaves = [[parts for parts, _ in each.operator.leaves] for each in functions]
     others = [each for parts in leaves for each in _pushes(parts, point, function)]
     return [Push(function, named, inside), *others]

@@ -13,7 +13,6 @@ from typing import NamedTuple, TypeAlias, final
 from ..jets.index_terms import Monomial, PowerSum
 from ..jets.point import Point
 from ..probes.base import Draw
-from .arranging import derivatives_of
 from .coefficients import plain
 from .term import Segment, Term, inner_key
 
@@ -92,15 +91,14 @@ def _power_of(term: Term, point: Point) -> Power | None:
     """
     if term.head.derivative is None or term.head.functions:
         return None
-    ((variable, order), *others), *_ = derivatives_of(term.head, point)
-    argnum, place = variable  # pyright: ignore
+    (((argnum, place), order), *others), *_ = term.head.derivatives(point)
     return None if others or order < 2 else Power(argnum, place, order)
 
 
 def _apart(powers: Sequence[Power], others: Sequence[Term], point: Point) -> bool:
     """Whether no other term has a derivative of higher order with respect to these coordinates."""
     variables = {(argnum, place) for argnum, place, _ in powers}
-    alphas = [alpha for term in others for alpha in derivatives_of(term.head, point)]
+    alphas = [alpha for term in others for alpha in term.head.derivatives(point)]
     higher = [alpha for alpha in alphas if sum(order for _, order in alpha) > 1]
     return variables.isdisjoint(variable for alpha in higher for variable, _ in alpha)
 

@@ -20,7 +20,7 @@ from ..jets.terms import Factors, Terms
 from ..jets.weighted_jets import WeightedJets, added_up, balanced, outer, power_of, times
 from ..probes.base import AbstractProbe, Draw
 from ..schemes.expansion import Alpha, Direction
-from ..schemes.names import NAMED, PlanKind, scheme_of
+from ..schemes.names import NAMED, scheme_of
 from ..schemes.scheme import Jet, Readout, Scheme
 from .sharing import COORDINATE
 
@@ -29,31 +29,32 @@ def order_of(factors: Factors) -> int:
     return sum(terms.order * power for terms, power in factors)
 
 
-def exact_jets(factors: Factors, point: Point, kind: PlanKind) -> list[WeightedJets]:
+def exact_jets(factors: Factors, point: Point) -> list[WeightedJets]:
     """All the jets of a product of factors."""
     sets = [(factor, power) for factor, power in factors if isinstance(factor, Terms)]
     if len(sets) > 1 or sets[0][1] > 1:
         jets = reduce(outer, (power_of(factor.take(point, None), power) for factor, power in sets))
     else:
         ((factor, _),) = sets
-        jets = factor.whole(point) if kind == "auto" else factor.take(point, None)
+        jets = factor.whole(point) if point.plan == "auto" else factor.take(point, None)
     if jets.output == (1,) and not jets.contracted:
         alone = jets.size == 1 and isinstance(jets.weights, np.ndarray)
         return [jets if alone else added_up([(1, jets)], point)]
-    if len(jets.tangents) > 1 and (polynomial := as_polynomial(factors, point, kind)) is not None:
+    if len(jets.tangents) > 1 and (polynomial := as_polynomial(factors, point)) is not None:
         return _read_together(polynomial, point)
-    return planned_jets(jets, point, kind)
+    return planned_jets(jets, point)
 
 
-def as_polynomial(factors: Factors, point: Point, kind: PlanKind) -> Derivatives | None:
+def as_polynomial(factors: Factors, point: Point) -> Derivatives | None:
     """A product of factors as coordinate derivatives, if it is pushed in this form. Second
     derivatives are pushed otherwise.
     """
-    return polynomial_of(factors, point) if kind == "auto" and order_of(factors) > 2 else None
+    several = point.plan == "auto" and order_of(factors) > 2
+    return polynomial_of(factors, point) if several else None
 
 
 def _read_together(polynomial: Derivatives, point: Point) -> list[WeightedJets]:
-    addend, planned = (object(), 1), coordinate_jets(tuple(polynomial), point, "nested")
+    addend, planned = (object(), 1), coordinate_jets(tuple(polynomial), point)
     return [
         dataclasses.replace(each, weights=each.weights * float(number), addend=addend)  # pyright: ignore
         for alpha, number in polynomial.items()
@@ -61,14 +62,14 @@ def _read_together(polynomial: Derivatives, point: Point) -> list[WeightedJets]:
     ]
 
 
-def sampled_jets(factors: Factors, draw: Draw, point: Point, kind: PlanKind) -> list[WeightedJets]:
+def sampled_jets(factors: Factors, draw: Draw, point: Point) -> list[WeightedJets]:
     """n draws, or all jets if there are at most n terms or the order is one.
 
     First-order parts need no draws, since all their directions add up to a single jet.
     """
     if not is_sampled(factors, point, draw.probe, draw.n):
-        return exact_jets(factors, point, kind)
-    return planned_jets(draw.probe.jets(factors, point, draw), point, kind)
+        return exact_jets(factors, point)
+    return planned_jets(draw.probe.jets(factors, point, draw), point)
 
 
 def is_sampled(factors: Factors, point: Point, probe: AbstractProbe, n: int) -> bool:
@@ -98,22 +99,22 @@ def is_linear(factors: Factors) -> bool:
     return order_of(factors) <= 1 and not any(terms.rank < 0 for terms, _ in factors)
 
 
-def planned_jets(jets: WeightedJets, point: Point, kind: PlanKind) -> list[WeightedJets]:
+def planned_jets(jets: WeightedJets, point: Point) -> list[WeightedJets]:
     """The terms Π_j (v_rj·∇)^{p_j} by the plan of their pattern p, in which the number of a slot
     stands for its direction. They have a parameter for each direction already, as the plan "nested"
     has.
     """
     if len(jets.tangents) == 1:
         return [jets]
-    if isinstance(kind, Scheme):
+    if isinstance(point.plan, Scheme):
         raise ValueError(
             "a plan written by hand reads single derivatives of coordinates; for a sum of terms "
             f"choose one of {', '.join(NAMED)}."
         )
-    if kind in ("auto", "nested"):
+    if point.plan in ("auto", "nested"):
         return [jets]
     alpha: Alpha = tuple(enumerate(jets.output))
-    scheme = scheme_of((alpha,), kind)
+    scheme = scheme_of((alpha,), point.plan)
     design = jets.design
     if any(len(along) > 1 for jet in scheme.jets for _, along in jet.tangents):
         jets = balanced(jets)
@@ -122,11 +123,9 @@ def planned_jets(jets: WeightedJets, point: Point, kind: PlanKind) -> list[Weigh
     return [dataclasses.replace(each, design=design) for each in read]  # pyright: ignore
 
 
-def coordinate_jets(
-    wanted: Sequence[Alpha], point: Point, kind: PlanKind
-) -> dict[Alpha, list[WeightedJets]]:
+def coordinate_jets(wanted: Sequence[Alpha], point: Point) -> dict[Alpha, list[WeightedJets]]:
     """Coordinate derivatives, planned together. A variable is (argnum, coordinate)."""
-    scheme = scheme_of(wanted, kind)
+    scheme = scheme_of(wanted, point.plan)
     variables: set[Any] = {v for jet in scheme.jets for _, along in jet.tangents for v, _ in along}
     slots = {v: basis(v[0], np.array([v[1]])) for v in variables}
     names = {v: (COORDINATE, *v) for v in variables}

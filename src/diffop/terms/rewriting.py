@@ -57,7 +57,6 @@ from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
 from ..schemes.scheme import Scheme
-from .arranging import derivatives_of
 from .coefficients import plain, value_at
 from .entries import Entries
 from .first_derivatives import grad
@@ -201,7 +200,7 @@ def _read_alone(
     coordinates = {
         number: {
             (variable, inner_key(term, draw))
-            for alpha in derivatives_of(term.head, point)
+            for alpha in term.head.derivatives(point)
             for variable, _ in alpha
         }
         for number, (_, term, draw) in enumerate(requests)
@@ -268,4 +267,4 @@ def _is_large(segment: Segment, point: Point) -> bool:
         return False
     if not factor.constant or factor.count(point) < MANY:
         return False
-    return as_polynomial(segment.product, point, point.plan) is None
+    return as_polynomial(segment.product, point) is None

@@ -12,24 +12,21 @@ network a quarter more.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import Any, NamedTuple, final
 
 import jax.numpy as jnp
 import numpy as np
 
+from ..jets.arranged_terms import Derivative
 from ..jets.directions import Rows, SparseRows, to_dense
 from ..jets.point import Point
 from ..jets.weighted_jets import WeightedJets
-from ..schemes.expansion import Alpha
 
 FEW = 4
 """The number of coordinates up to which derivatives are read in this way."""
 
 COORDINATE = "coordinate"
 """In the name of a coordinate's direction, before the coordinate (argnum, i)."""
-
-Wanted: TypeAlias = list[list[WeightedJets] | None]
-"""Of each segment; None if it needs no jets."""
 
 
 @final
@@ -41,22 +38,21 @@ class Carried(NamedTuple):
     positions: np.ndarray
 
 
-def carried_by(wanted: Wanted, point: Point) -> list[Carried]:
+def carried_by(wanted: Sequence[WeightedJets], point: Point) -> list[Carried]:
     """What jets carry that are pushed anyway. Nothing if jets are pushed in chunks, which do not
     keep single directions, or by a plan that was asked for.
     """
     if point.chunk is not None or point.plan != "auto":
         return []
-    every = [each for own in wanted for each in own or ()]
-    return [found for each in every if (found := _carried(each)) is not None]
+    return [found for each in wanted if (found := _carried(each)) is not None]
 
 
-def first_carried(wanted: Wanted, carried: Sequence[Carried]) -> set[Alpha]:
+def first_carried(wanted: Sequence[WeightedJets], carried: Sequence[Carried]) -> set[Derivative]:
     """The derivatives of order one that are carried: by such jets, or with a parameter of their own
     by jets that have several.
     """
     variables = {(each.argnum, i) for each in carried for i in each.positions.tolist()}
-    several = [each for own in wanted for each in own or () if len(each.tangents) > 1]
+    several = [each for each in wanted if len(each.tangents) > 1]
     named = [name for each in several for name in each.signature if isinstance(name, tuple)]
     variables |= {name[1:] for name in named if name[0] == COORDINATE}
     return {((variable, 1),) for variable in variables}

@@ -15,15 +15,15 @@ from typing import Any, TypeAlias, final
 
 import equinox as eqx
 
-from ..jets.arranged_terms import HessianTerms
+from ..jets.arranged_terms import ArrangedTerms, Derivative, HessianTerms
 from ..jets.fields import Number
 from ..jets.identity import by_object
 from ..jets.index_terms import Monomial, PowerSum
+from ..jets.point import Point
 from ..jets.terms import Factor, Factors
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..notation import superscript
 from ..probes.base import Draw
-from ..schemes.expansion import Alpha
 from .coefficients import ScalarCoefficient, add, multiply, sign_and_text
 from .entries import Entries, Entry, entry_text
 from .nonlocal_terms import Nonlocal
@@ -69,11 +69,15 @@ class Segment(eqx.Module):
         return any(isinstance(t, Nonlocal) and t.drawn for t in self.factors)
 
     @property
-    def derivative(self) -> Alpha | None:
+    def derivative(self) -> Derivative | None:
         """$α$ if the derivative is $∂^α$; such derivatives are planned together."""
-        if len(self.factors) == 1 and isinstance(self.factors[0], Monomial):
-            return self.factors[0].alpha
-        return None
+        factor = arranged(self)
+        return factor.alpha if isinstance(factor, Monomial) else None
+
+    def derivatives(self, point: Point) -> tuple[Derivative, ...]:
+        """The derivatives with respect to single coordinates that it is, or arranges."""
+        factor = arranged(self)
+        return () if factor is None else factor.derivatives(point)
 
     @property
     def product(self) -> Factors:
@@ -102,6 +106,14 @@ class Segment(eqx.Module):
         ]
         taken = [entry_text(entry) for entry in reversed(self.entries)]
         return "".join(functions) + (" ".join([*factors, *taken]) or "I")
+
+
+def arranged(segment: Segment) -> ArrangedTerms | None:
+    """The factor of a segment, if it is read from derivatives with respect to single
+    coordinates.
+    """
+    factor = segment.factors[0] if len(segment.factors) == 1 else None
+    return factor if isinstance(factor, ArrangedTerms) else None
 
 
 Word: TypeAlias = tuple[Segment, ...]
@@ -331,7 +343,13 @@ def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
         terms = _collected(terms)
     numbers = ((term.coefficient, term) for term in terms)
     kept = tuple(term for c, term in numbers if not (isinstance(c, Number) and c.value == 0))
-    _check_kinds(kept)
+    for term in kept[1:]:
+        if term.kind != kept[0].kind:
+            first, second = kept[0].signed_text[1], term.signed_text[1]
+            raise ValueError(
+                f"{first} and {second} cannot be added: their outputs have different shapes. "
+                "Evaluate them together with do.exact({...}) and combine the results."
+            )
     return kept
 
 
@@ -344,16 +362,6 @@ def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
             term = Term(add(known.coefficient, term.coefficient), known.word)
         collected[key] = term
     return tuple(collected.values())
-
-
-def _check_kinds(terms: Sequence[Term]) -> None:
-    for term in terms[1:]:
-        if term.kind != terms[0].kind:
-            first, second = terms[0].signed_text[1], term.signed_text[1]
-            raise ValueError(
-                f"{first} and {second} cannot be added: their outputs have different shapes. "
-                "Evaluate them together with do.exact({...}) and combine the results."
-            )
 
 
 def text(terms: Sequence[Term]) -> str:
