@@ -110,8 +110,7 @@ def _moved(
     def moved(z: Vector) -> Array:
         step = jnp.asarray(left(z)).astype(flat.dtype)
         here = flat + step if positions is None else flat.at[np.asarray(positions)].add(step)
-        args = (*point.args[:argnum], unravel(here), *point.args[argnum + 1 :])
-        return function(*args, **point.kwargs)
+        return point.replaced(argnum, unravel(here)).value_of(function)
 
     return moved
 

@@ -7,8 +7,7 @@ separate array, so programs grow with their number: beyond a limit terms are pus
 """
 
 import itertools
-import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import reduce
 from typing import TypeAlias
@@ -16,18 +15,16 @@ from typing import TypeAlias
 import numpy as np
 from jax.core import Tracer
 
-from ..algebra.algebra import Exponents, units
+from ..algebra.algebra import Exponents
 from ..algebra.apolar import apolar, least
-from ..schemes.expansion import Alpha, alpha_of
+from .arranged_terms import Derivative
 from .directions import Directions, SparseRows
 from .point import Point
 from .terms import Factors, Terms
 from .weighted_jets import WeightedJets
 
-Derivatives: TypeAlias = dict[Alpha, Fraction]
-"""Numbers by derivatives with respect to variables (argnum, coordinate)."""
-Variables: TypeAlias = Mapping[tuple[int, int], int]
-"""The places of variables."""
+Derivatives: TypeAlias = dict[Derivative, Fraction]
+"""A sum of derivatives with respect to single coordinates: their numbers."""
 Polynomial: TypeAlias = dict[Exponents, Fraction]
 """Numbers by exponents of variables, as `apolar` takes them."""
 
@@ -60,25 +57,21 @@ def written_out(factors: Factors, point: Point) -> Derivatives | None:
         sets.append((terms.take(point, None), power))
     if not all(_is_known(jets) for jets, _ in sets):
         return None
-    variables = sorted({each for jets, _ in sets for slot in jets.slots for each in _places(slot)})
+    variables = {each for jets, _ in sets for slot in jets.slots for each in _places(slot)}
     if 2 * len(variables) > MOST:  # degree one, and as many of degree order − 1
         return None
-    places = {variable: place for place, variable in enumerate(variables)}
-    total: Polynomial = {(0,) * len(variables): Fraction(1)}
-    for factor in (each for jets, power in sets for each in [_sum(jets, places)] * power):
+    total: Derivatives = {(): Fraction(1)}
+    for factor in (each for jets, power in sets for each in [_sum(jets)] * power):
         total = _product(total, factor)
         if len(total) > TERMS:
             return None
-    return {
-        alpha_of(dict(zip(variables, exponents, strict=True))): number
-        for exponents, number in total.items()
-    }
+    return total
 
 
 def by_exponents(sums: Iterable[Derivatives]) -> list[Polynomial]:
     """Sums of derivatives as polynomials in all of their variables."""
     sums = list(sums)
-    variables = sorted({variable for each in sums for alpha in each for variable, _ in alpha})  # pyright: ignore
+    variables = sorted({variable for each in sums for alpha in each for variable, _ in alpha})
     return [
         {
             tuple(dict(alpha).get(variable, 0) for variable in variables): number
@@ -103,34 +96,41 @@ def _places(slot: Directions) -> set[tuple[int, int]]:
     return {(argnum, i) for argnum, rows in slot.items() for i in rows.positions.ravel().tolist()}  # pyright: ignore
 
 
-def _sum(jets: WeightedJets, places: Variables) -> Polynomial:
+def _sum(jets: WeightedJets) -> Derivatives:
     """Σ_r w_r Π_j (v_rj·∇)^{p_j}."""
-    terms: list[Polynomial] = []
+    terms: list[Derivatives] = []
     for row, weight in enumerate(np.asarray(jets.weights).tolist()):
         powers = zip(jets.slots, jets.output, strict=True)
-        forms = [_linear_form(slot, row, places) for slot, power in powers for _ in range(power)]
-        terms.append(reduce(_product, forms, {(0,) * len(places): Fraction(weight)}))
+        forms = [_linear_form(slot, row) for slot, power in powers for _ in range(power)]
+        terms.append(reduce(_product, forms, {(): Fraction(weight)}))
     return _collected(item for term in terms for item in term.items())
 
 
-def _linear_form(slot: Directions, row: int, places: Variables) -> Polynomial:
+def _linear_form(slot: Directions, row: int) -> Derivatives:
     """v·∇."""
-    entries = [
-        (places[argnum, i], Fraction(value))
+    return _collected(
+        ((((argnum, i), 1),), Fraction(value))
         for argnum, rows in slot.items()
         for i, value in zip(rows.positions[row].tolist(), rows.values[row].tolist(), strict=True)  # pyright: ignore
-    ]
-    return _collected((units(len(places))[place], value) for place, value in entries)
+    )
 
 
-def _product(left: Polynomial, right: Polynomial) -> Polynomial:
+def _product(left: Derivatives, right: Derivatives) -> Derivatives:
     pairs = itertools.product(left.items(), right.items())
-    return _collected((tuple(map(operator.add, e, f)), a * b) for (e, a), (f, b) in pairs)
+    return _collected((composed(a, b), m * n) for (a, m), (b, n) in pairs)
 
 
-def _collected(terms: Iterable[tuple[Exponents, Fraction]]) -> Polynomial:
+def composed(left: Derivative, right: Derivative) -> Derivative:
+    """∂^α ∂^β."""
+    orders = dict(left)
+    for place, order in right:
+        orders[place] = orders.get(place, 0) + order
+    return tuple(sorted(orders.items()))
+
+
+def _collected(terms: Iterable[tuple[Derivative, Fraction]]) -> Derivatives:
     """A sum of terms without those that cancel."""
-    total: Polynomial = {}
-    for exponents, number in terms:
-        total[exponents] = total.get(exponents, Fraction(0)) + number
-    return {exponents: number for exponents, number in total.items() if number}
+    total: Derivatives = {}
+    for alpha, number in terms:
+        total[alpha] = total.get(alpha, Fraction(0)) + number
+    return {alpha: number for alpha, number in total.items() if number}

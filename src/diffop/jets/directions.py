@@ -118,22 +118,22 @@ def divided(directions: Directions, numbers: Array) -> Directions:
     }
 
 
+def _by_argument(sets: Sequence[Directions]) -> dict[int, list[tuple[int, Rows]]]:
+    """For each argument that moves the numbers of the sets in which it does, and its rows."""
+    found: dict[int, list[tuple[int, Rows]]] = {}
+    for number, directions in enumerate(sets):
+        for argnum, rows in directions.items():
+            found.setdefault(argnum, []).append((number, rows))
+    return dict(sorted(found.items()))
+
+
 def combine(
     coefficients: Sequence[int | float], slots: Sequence[Directions], point: Point
 ) -> Directions:
     """Σ_j a_j v_j, direction by direction."""
-    argnums = sorted({argnum for slot in slots for argnum in slot})
     return {
-        argnum: _combine_rows(
-            [
-                (a, slot[argnum])
-                for a, slot in zip(coefficients, slots, strict=True)
-                if argnum in slot
-            ],
-            argnum,
-            point,
-        )
-        for argnum in argnums
+        argnum: _combine_rows([(coefficients[j], rows) for j, rows in parts], argnum, point)
+        for argnum, parts in _by_argument(slots).items()
     }
 
 
@@ -155,12 +155,10 @@ def sum_of(parts: Sequence[tuple[Any, Any, Directions]], point: Point) -> Direct
     """The single direction Σ_j c_j Σ_r w_jr v_jr from sets of directions, each with a number and
     with weights `(n,)`: an array, unless all are sparse and have few entries in total.
     """
-    argnums = sorted({argnum for *_, directions in parts for argnum in directions})
+    sets = [directions for *_, directions in parts]
     return {
-        argnum: _row(
-            [(c, w, rows[argnum]) for c, w, rows in parts if argnum in rows], argnum, point
-        )
-        for argnum in argnums
+        argnum: _row([(*parts[j][:2], rows) for j, rows in found], argnum, point)
+        for argnum, found in _by_argument(sets).items()
     }
 
 
@@ -205,13 +203,20 @@ def interleave(blocks: Sequence[Directions], point: Point) -> Directions:
     if len(blocks) == 1:
         return blocks[0]
     n = count(blocks[0])
-    argnums = sorted({argnum for block in blocks for argnum in block})
-    stacked = {a: stack([(block.get(a), n) for block in blocks], a, point) for a in argnums}
-    return rows_at(stacked, np.arange(len(blocks) * n).reshape(-1, n).T.reshape(-1))
+    return rows_at(stack(blocks, point), np.arange(len(blocks) * n).reshape(-1, n).T.reshape(-1))
 
 
-def stack(parts: Sequence[tuple[Rows | None, int]], argnum: int, point: Point) -> Rows:
-    """Several sets of directions of one argument, concatenated; None is that many zeros."""
+def stack(blocks: Sequence[Directions], point: Point) -> Directions:
+    """Several sets of directions, concatenated. Where an argument does not move there are zeros."""
+    sizes = [count(block) for block in blocks]
+    moving = _by_argument(blocks)
+    return {
+        argnum: _stack_rows([(dict(parts).get(j), n) for j, n in enumerate(sizes)], argnum, point)
+        for argnum, parts in moving.items()
+    }
+
+
+def _stack_rows(parts: Sequence[tuple[Rows | None, int]], argnum: int, point: Point) -> Rows:
     if all(rows is None or isinstance(rows, SparseRows) for rows, _ in parts):
         width = max(rows.positions.shape[1] for rows, _ in parts if isinstance(rows, SparseRows))
         padded = [_padded(rows, count, width) for rows, count in parts]

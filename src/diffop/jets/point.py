@@ -37,6 +37,11 @@ class Point(eqx.Module):
         """The value of a function with u's own signature at this point."""
         return function(*self.args, **self.kwargs)
 
+    def replaced(self, argnum: int, argument: Any) -> "Point":
+        """The point with another value of one argument."""
+        args = (*self.args[:argnum], argument, *self.args[argnum + 1 :])
+        return Point(args, self.kwargs, self.chunk, self.plan)
+
     def size(self, argnum: int, operator: object) -> int:
         """The number d of coordinates of an argument; `operator` is named in errors.
 

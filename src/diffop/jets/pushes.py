@@ -74,11 +74,7 @@ def to_push(wanted: Sequence[WeightedJets], point: Point) -> tuple[list[Jets], d
 
 def _stacked(members: list[WeightedJets], number: int, point: Point) -> tuple[Jets, list[Reading]]:
     """First-order jets of different directions, concatenated."""
-    argnums = sorted({argnum for member in members for argnum in member.directions})
-    directions = {
-        argnum: stack([(m.directions.get(argnum), m.size) for m in members], argnum, point)
-        for argnum in argnums
-    }
+    directions = stack([member.directions for member in members], point)
     ends = list(itertools.accumulate(member.size for member in members))
     readings = [
         Reading(number, (Output(0, 1.0, slice(end - member.size, end), False),))

@@ -20,6 +20,7 @@ to divide k things into blocks of given sizes. For example v_2 = e_i, v_3 = e_j 
 import functools
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any, TypeAlias, final
 
 from ..algebra.algebra import Exponents
@@ -59,6 +60,12 @@ def alpha_text(alpha: Alpha) -> str:
     return "".join(variable_symbol(variable, order) for variable, order in alpha) or "I"
 
 
+def sum_text(terms: Iterable[tuple[int | Fraction, str]]) -> str:
+    """A sum of things with numbers, as mathematics writes it."""
+    parts = [what if number == 1 else f"{number} {what}" for number, what in terms]
+    return " + ".join(parts).replace("+ -", "− ")
+
+
 @final
 class Expansion(Mapping[Alpha, int]):
     """A sum of mixed derivatives with integer coefficients: the contents of an output of a jet.
@@ -91,8 +98,7 @@ class Expansion(Mapping[Alpha, int]):
         return len(self._terms)
 
     def __repr__(self) -> str:
-        parts = [f"{'' if n == 1 else f'{n} '}{alpha_text(a)}" for a, n in self._terms.items()]
-        return " + ".join(parts).replace("+ -", "− ") or "0"
+        return sum_text((n, alpha_text(alpha)) for alpha, n in self._terms.items()) or "0"
 
 
 def expand(pattern: Mapping[Any, Any], order: int | Iterable[int]) -> Expansion:

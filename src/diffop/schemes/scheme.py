@@ -18,6 +18,7 @@ from .expansion import (
     bell,
     exponents_of,
     pattern_of,
+    sum_text,
     word_of,
 )
 
@@ -130,8 +131,7 @@ class Readout:
         )
 
     def __repr__(self) -> str:
-        parts = [_product(c, f"J{_order_text(order)}") for c, _, order in self.terms]
-        return " + ".join(parts).replace("+ -", "− ")
+        return sum_text((c, f"J{_order_text(order)}") for c, _, order in self.terms)
 
 
 PlanShape: TypeAlias = tuple[tuple[Exponents, ...], Algebra]
@@ -221,8 +221,8 @@ class Scheme:
         names = {jet: f"J{chr(0x2081 + i)}" for i, jet in enumerate(self.jets)}
         lines = [f"{names[jet]}: {_pushed(jet, kept)}" for jet, kept in self.jets.items()]
         for alpha, readout in self.readouts.items():
-            parts = [_product(c, f"{names[j]}{_order_text(k)}") for c, j, k in readout.terms]
-            lines.append(f"{alpha_text(alpha)} = " + " + ".join(parts).replace("+ -", "− "))
+            read = sum_text((c, f"{names[j]}{_order_text(k)}") for c, j, k in readout.terms)
+            lines.append(f"{alpha_text(alpha)} = {read}")
         return "\n".join(lines)
 
 
@@ -250,8 +250,9 @@ def _verify(alpha: Alpha, readout: Readout) -> None:
     name = alpha_text(alpha)
     holding = [_holding(alpha, order, jet) for _, jet, order in readout.terms]
     details = "; ".join(dict.fromkeys(each for each in holding if each))
+    found = sum_text((n, alpha_text(a)) for a, n in ({alpha: wanted} | content).items() if n)
     raise ValueError(
-        f"this is not {name}: the readout holds {_sum({alpha: wanted} | content)}"
+        f"this is not {name}: the readout holds {found or 'nothing'}"
         + (f" ({details})." if details else ".")
     )
 
@@ -261,17 +262,6 @@ def _holding(alpha: Alpha, order: Exponents, jet: Jet) -> str:
     others = {a: n for a, n in bell(jet.tangents, order) if a != alpha}
     shown = order[0] if len(order) == 1 else order
     return f"order {shown} also holds {Expansion(others)}" if others else ""
-
-
-def _sum(content: Mapping[Alpha, Fraction]) -> str:
-    content = {alpha: number for alpha, number in content.items() if number}
-    if not content:
-        return "nothing"
-    return " + ".join(_product(n, alpha_text(a)) for a, n in content.items()).replace("+ -", "− ")
-
-
-def _product(number: Fraction, what: str) -> str:
-    return what if number == 1 else f"{number} {what}"
 
 
 def _pushed(jet: Jet, kept: Algebra) -> str:

@@ -168,8 +168,7 @@ def _value(factor: Factor, function: Callable[..., Array], point: Point) -> Arra
 
 
 def _moved(point: Point, mapping: Map, argnum: int) -> Point:
-    args = point.args
-    return Point((*args[:argnum], mapping(args[argnum]), *args[argnum + 1 :]), point.kwargs)
+    return point.replaced(argnum, mapping(point.args[argnum]))
 
 
 def _flat(mapping: Map, q: PyTree) -> Vector:

@@ -136,11 +136,7 @@ def by_coordinates(
     """The coordinates of an argument, and the function restricted to them."""
     flat, unravel = ravel_pytree(jax.tree.map(jnp.asarray, point.args[argnum]))
 
-    def at(flat: Vector) -> PyTree:
-        args = (*point.args[:argnum], unravel(flat), *point.args[argnum + 1 :])
-        return function(*args, **point.kwargs)
-
-    return flat, at
+    return flat, lambda flat: point.replaced(argnum, unravel(flat)).value_of(function)
 
 
 def _array(dims: tuple[int, ...]) -> np.ndarray:

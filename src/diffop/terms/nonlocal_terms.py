@@ -68,9 +68,7 @@ class Nonlocal(Located):
         flat, unravel = ravel_pytree(point.args[self.argnum])
         values = coordinates.astype(flat.dtype)
         moved = values if self.dims is None else flat.at[self.positions(point)].set(values)
-        before, after = point.args[: self.argnum], point.args[self.argnum + 1 :]
-        args = (*before, unravel(moved), *after)
-        return Point(args, point.kwargs, point.chunk, point.plan)
+        return point.replaced(self.argnum, unravel(moved))
 
 
 def mapped(function: Callable[..., PyTree], values: PyTree, chunk: int | None) -> PyTree:

@@ -124,8 +124,10 @@ class Slope(eqx.Module):
     dims: tuple[int, ...] | None = eqx.field(static=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> jax.Array:
+        point = Point(args, kwargs)
+
         def value(x: PyTree) -> jax.Array:
-            a = jnp.asarray(self.a(*args[: self.argnum], x, *args[self.argnum + 1 :], **kwargs))
+            a = jnp.asarray(point.replaced(self.argnum, x).value_of(self.a))
             return a if jnp.issubdtype(a.dtype, jnp.inexact) else a.astype(float)
 
         x = own_copy(value, jax.tree.map(jnp.asarray, args[self.argnum]))
