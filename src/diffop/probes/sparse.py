@@ -1,8 +1,8 @@
 """Probes that draw terms one by one, with or without replacement."""
 
-from abc import abstractmethod
+from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -28,74 +28,63 @@ from .by_term import (
     without_replacement,
 )
 
-if TYPE_CHECKING:
-    from typing import ClassVar as AbstractClassVar
-else:
-    from equinox import AbstractClassVar
+Weighing: TypeAlias = Callable[[Terms, Point], Magnitudes | None]
+"""The probabilities of terms, up to a factor; None if all are equal."""
 
 
-class _Independent(AbstractTermProbe):
+def independent(
+    factors: Factors, point: Point, draw: Draw, weighing: Weighing, shared: bool = False
+) -> WeightedJets:
     """Terms drawn one by one, also for powers: every copy of every factor is drawn independently.
     So unordered tuples of terms are drawn with probability proportional to their weights; for Δ²
     each pair {i, j} comes twice as often as {i, i}.
+
+    If probabilities are `shared`, all factors with the same number of terms have the same ones.
+    Then they draw the same terms, and share jets.
     """
+    n = draw.n
+    large, small = split_by_size(factors, point)
+    copies = [terms for terms, power in large for _ in range(power)]
+    counts = [terms.count(point) for terms in copies]
+    # independent of the draws without replacement and of other designs: their variances add
+    key = stream(draw.key, "copies", *counts)
+    each = [
+        _one_by_one(terms, weighing(terms, point), point, stream(key, "copy", position), n)
+        for position, terms in enumerate(copies)
+    ]
+    jets = reduce(along, each)
+    jets = eqx.tree_at(lambda jets: jets.weights, jets, jets.weights / n)
+    mark = (draw.identity, "terms") if shared and len(copies) == 1 else None
+    design = Design(("independent", *counts), (Stratum(n),))
+    return with_constants(drawn(jets, design, mark), small, point)
 
-    same_for_all: AbstractClassVar[bool]
-    """Whether all factors with the same number of terms have the same probabilities, so that they
-    draw the same terms and can share jets.
-    """
 
-    @abstractmethod
-    def _magnitudes(self, terms: Terms, point: Point) -> Magnitudes | None:
-        """Probabilities up to a factor; None if all are equal."""
+def _one_by_one(
+    terms: Terms, magnitudes: Magnitudes | None, point: Point, key: Key, n: int
+) -> WeightedJets:
+    """n independent terms, each weighted with 1/p: their mean is unbiased (1/n is left out)."""
+    total = terms.numbered(point)
+    if magnitudes is None:
+        index, inverse = sampling.uniform(key, total, n), np.full(n, float(total))
+    else:
+        index, inverse = sampling.weighted(key, magnitudes, n)
+    jets = terms.take(point, index)
+    if not isinstance(jets.weights, np.ndarray):
+        inverse = inverse.astype(jets.weights.dtype)
+    return eqx.tree_at(lambda jets: jets.weights, jets, times(jets.weights, inverse))
 
-    def select(self, key: Key, total: int, n: int) -> Selection:
-        return Selection(sampling.uniform(key, total, n), np.full(n, total / n), (Stratum(n),))
 
-    def supports(self, factors: Factors) -> bool:
-        return True
-
-    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
-        if magnitudes is None:
-            magnitudes = jnp.ones(values.shape[0])
-        squares = jnp.abs(values) ** 2
-        magnitudes = magnitudes.astype(squares.dtype)
-        p = jnp.reshape(magnitudes / jnp.sum(magnitudes), (-1,) + (1,) * (values.ndim - 1))
-        ratios = jnp.where(p > 0, squares / jnp.where(p > 0, p, 1), 0)
-        return (jnp.sum(ratios, axis=0) - jnp.abs(jnp.sum(values, axis=0)) ** 2) / n
-
-    def copies(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
-        n = draw.n
-        large, small = split_by_size(factors, point)
-        copies = [terms for terms, power in large for _ in range(power)]
-        counts = [terms.count(point) for terms in copies]
-        # independent of the draws without replacement and of other designs: their variances add
-        key = stream(draw.key, "copies", *counts)
-        each = [
-            self._one_by_one(terms, point, stream(key, "copy", position), n)
-            for position, terms in enumerate(copies)
-        ]
-        jets = reduce(along, each)
-        jets = eqx.tree_at(lambda jets: jets.weights, jets, jets.weights / n)
-        mark = (draw.identity, "terms") if self.same_for_all and len(copies) == 1 else None
-        design = Design(("independent", *counts), (Stratum(n),))
-        return with_constants(drawn(jets, design, mark), small, point)
-
-    def _one_by_one(self, terms: Terms, point: Point, key: Key, n: int) -> WeightedJets:
-        """n independent terms, each weighted with 1/p: their mean is unbiased (1/n is left out)."""
-        magnitudes, total = self._magnitudes(terms, point), terms.numbered(point)
-        if magnitudes is None:
-            index, inverse = sampling.uniform(key, total, n), np.full(n, float(total))
-        else:
-            index, inverse = sampling.weighted(key, magnitudes, n)
-        jets = terms.take(point, index)
-        if not isinstance(jets.weights, np.ndarray):
-            inverse = inverse.astype(jets.weights.dtype)
-        return eqx.tree_at(lambda jets: jets.weights, jets, times(jets.weights, inverse))
+def independent_variance(values: Array, n: int, magnitudes: Magnitudes) -> Array:
+    """(1/n) (Σ_i t_i²/p_i − T²)."""
+    squares = jnp.abs(values) ** 2
+    magnitudes = magnitudes.astype(squares.dtype)
+    p = jnp.reshape(magnitudes / jnp.sum(magnitudes), (-1,) + (1,) * (values.ndim - 1))
+    ratios = jnp.where(p > 0, squares / jnp.where(p > 0, p, 1), 0)
+    return (jnp.sum(ratios, axis=0) - jnp.abs(jnp.sum(values, axis=0)) ** 2) / n
 
 
 @final
-class Sparse(_Independent):
+class Sparse(AbstractTermProbe):
     """Terms without replacement if all have the same coefficient, with probability $p ∝ |C|$ if
     coefficients differ, and independent tuples of terms for powers.
 
@@ -115,10 +104,9 @@ class Sparse(_Independent):
     """
 
     name: ClassVar[str] = "sparse"
-    same_for_all: ClassVar[bool] = False
 
-    def _magnitudes(self, terms: Terms, point: Point) -> Magnitudes | None:
-        return terms.magnitudes(point)
+    def supports(self, factors: Factors) -> bool:
+        return True
 
     def select(self, key: Key, total: int, n: int) -> Selection:
         numbers = sampling.subset(key, total, n)
@@ -126,17 +114,17 @@ class Sparse(_Independent):
 
     def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
         if magnitudes is not None:
-            return super().variance_of_terms(values, n, magnitudes)
+            return independent_variance(values, n, magnitudes)
         return without_replacement(values, (Stratum(n, values.shape[0]),))
 
     def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
         if alike(factors, point) is None:
-            return self.copies(factors, point, draw)
+            return independent(factors, point, draw, lambda terms, point: terms.magnitudes(point))
         return super().jets(factors, point, draw)
 
 
 @final
-class Importance(_Independent):
+class Importance(AbstractTermProbe):
     """Independent terms with probabilities p proportional to given weights.
 
     The variance is $(1/n) (Σ_i t_i²/p_i − T²)$. It is least for $p_i ∝ |t_i|$: weights that follow
@@ -168,7 +156,6 @@ class Importance(_Independent):
     _bits: Array
     """The bits of the weights. Floating-point leaves of an estimate would be learnt."""
     name: ClassVar[str] = "importance"
-    same_for_all: ClassVar[bool] = True
 
     def __init__(self, weights: Any) -> None:
         array = jnp.asarray(weights, dtype=jnp.result_type(float))
@@ -185,6 +172,13 @@ class Importance(_Independent):
     def weights(self) -> Magnitudes:
         kind = {4: jnp.float32, 8: jnp.float64}[self._bits.dtype.itemsize]
         return jax.lax.bitcast_convert_type(self._bits, kind)
+
+    def supports(self, factors: Factors) -> bool:
+        return True
+
+    def select(self, key: Key, total: int, n: int) -> Selection:
+        numbers, inverse = sampling.weighted(key, self.weights, n)
+        return Selection(numbers, inverse / n, (Stratum(n),))
 
     def _magnitudes(self, terms: Terms, point: Point) -> Magnitudes:
         weights, total = self.weights, terms.numbered(point)
@@ -204,10 +198,10 @@ class Importance(_Independent):
         return weights
 
     def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
-        return super().variance_of_terms(values, n, self.weights)
+        return independent_variance(values, n, self.weights)
 
     def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
-        return self.copies(factors, point, draw)
+        return independent(factors, point, draw, self._magnitudes, shared=True)
 
 
 _UNDRAWN = (

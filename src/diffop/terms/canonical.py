@@ -17,7 +17,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
-from ..jets.fields import Number, SparseColumns, constant_vector
+from ..jets.fields import Field, Number, SparseColumns, constant_vector, is_constant, is_matvec
 from ..jets.identity import by_value
 from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
 from ..jets.low_rank import LowRankForm
@@ -106,35 +106,32 @@ def _factor(factor: Factor) -> Monomials:
             return _form(factor, concrete(constant_vector(factor.field)))
         case GradientTerms() if isinstance(factor.field, jax.Array | Number):
             return _gradient(factor, concrete(factor.field))
-        case MatrixForm() if factor.entries is not None:
-            written_out = _diagonal if factor.is_diagonal else _form
-            return written_out(factor, concrete(factor.entries))
         case LowRankForm():
             columns, weights = concrete(factor.field.factors), concrete(factor.field.weights)
             return _form(factor, (columns * weights) @ columns.T)
-        case MatrixForm(field=SparseColumns()):
-            return _form(factor, _dense(factor.field))
-        case SquareRoot(field=SparseColumns()):
-            sigma = _dense(factor.field)
-            return _form(factor, sigma @ sigma.T / 2)
-        case SquareRoot() if factor.constant and np.ndim(_array(factor.field)) == 2:
-            sigma = concrete(factor.field).astype(np.float64)
-            return _form(factor, sigma @ sigma.T / 2)
-        case SquareRoot() if factor.constant and np.ndim(_array(factor.field)) == 1:
-            return _diagonal(factor, concrete(factor.field).astype(np.float64) ** 2 / 2)
-        case SquareRoot() if factor.constant and not hasattr(factor.field, "mv"):
-            half = concrete(factor.field).item() ** 2 / 2
+        case MatrixForm() if (matrix := _known(factor.field)) is not None:
+            return _form(factor, matrix) if matrix.ndim == 2 else _diagonal(factor, matrix)
+        case SquareRoot() if (sigma := _known(factor.field)) is not None:
+            if sigma.ndim == 2:
+                return _form(factor, sigma @ sigma.T / 2)
+            if sigma.ndim == 1:
+                return _diagonal(factor, sigma**2 / 2)
             expansion = _factor(PowerSum(factor.argnum, factor.dims, 2))
-            return {key: half * value for key, value in expansion.items()}
+            return {key: sigma.item() ** 2 / 2 * value for key, value in expansion.items()}
     return _symbol(_opaque(factor))
 
 
-def _dense(field: SparseColumns) -> np.ndarray:
-    """A sparse matrix as an array: equality compares entry by entry."""
-    positions, values = concrete(field.positions), concrete(field.values)
-    matrix = np.zeros(field.shape)
-    np.add.at(matrix, (positions, np.arange(field.shape[1])[:, None]), values)
-    return matrix
+def _known(field: Field) -> np.ndarray | None:
+    """A matrix, its diagonal, or a number, if it is the same at every point and not known by its
+    products alone. A sparse matrix is written out: equality compares entry by entry.
+    """
+    if isinstance(field, SparseColumns):
+        positions, values = concrete(field.positions), concrete(field.values)
+        matrix = np.zeros(field.shape)
+        np.add.at(matrix, (positions, np.arange(field.shape[1])[:, None]), values)
+        return matrix
+    known = is_constant(field) and not is_matvec(field)
+    return concrete(field).astype(np.float64) if known else None
 
 
 def _symbol(key: Hashable) -> Monomials:
@@ -214,10 +211,6 @@ def function_key(function: Any) -> Hashable:
         _refuse_traced(*jax.tree.leaves(function))
         return ("tree", by_value(function))
     return function
-
-
-def _array(value: Any) -> Any:
-    return value if hasattr(value, "ndim") else np.asarray(0.0) if hasattr(value, "mv") else value
 
 
 def concrete(value: Any) -> np.ndarray:

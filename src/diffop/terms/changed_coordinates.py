@@ -61,7 +61,7 @@ def _of_term(term: Term, mapping: Map, argnum: int) -> Sequence[Term]:
             for _ in range(power):
                 found = compose_sums(found, changed)
         if segment.entries:
-            taken = Segment((), (), (), segment.entries)
+            taken = Segment(entries=segment.entries)
             found = compose_sums(found, (Term(Number(1), (taken,)),))
     return found
 

@@ -23,7 +23,6 @@ from .term import Part, Segment, text
 
 Operators: TypeAlias = Sequence[Sequence[Part]]
 """Several operators, each a list of parts."""
-_I = Segment((), (), ())
 
 
 def plan_of(operators: Operators, args: tuple[Any, ...], kind: Any) -> Plan | ResolvedPlan:
@@ -35,7 +34,9 @@ def plan_of(operators: Operators, args: tuple[Any, ...], kind: Any) -> Plan | Re
 def symbolic_plan(operators: Operators, kind: PlanKind) -> Plan:
     """The plan as formulas in d: one row for each segment of each term."""
     parts = [part for own in operators for part in (*own, *inner_parts(own))]
-    segments = [(s, part.draw) for part in parts for term in part.terms for s in term.word or (_I,)]
+    segments = [
+        (s, part.draw) for part in parts for term in part.terms for s in term.word or (Segment(),)
+    ]
     together = jointly(dict.fromkeys(s.derivative for s, _ in segments), kind)
     rows: list[PlanRow] = []
     schemes = [] if together is None else [together]

@@ -44,9 +44,9 @@ class Segment(eqx.Module):
         ```
     """
 
-    functions: tuple[Callable[..., Any], ...]
-    factors: tuple[Factor, ...]
-    powers: tuple[int, ...] = eqx.field(static=True)
+    functions: tuple[Callable[..., Any], ...] = ()
+    factors: tuple[Factor, ...] = ()
+    powers: tuple[int, ...] = eqx.field(static=True, default=())
     entries: Entries = eqx.field(static=True, default=())
 
     @property
@@ -144,7 +144,7 @@ class Term(eqx.Module):
     @property
     def head(self) -> Segment:
         """The segment that is applied last."""
-        return self.word[0] if self.word else Segment((), (), ())
+        return self.word[0] if self.word else Segment()
 
     @property
     def kind(self) -> tuple[Hashable, ...]:
@@ -226,12 +226,12 @@ def factor_term(factor: Factor, power: int = 1) -> Term:
 
 def function_term(function: Callable[..., Any]) -> Term:
     """Multiplication by c(x)."""
-    return Term(Number(1), (Segment((function,), (), ()),))
+    return Term(Number(1), (Segment((function,)),))
 
 
 def entry_term(entry: Entry) -> Term:
     """An entry of u's value, or several, as a term."""
-    return Term(Number(1), (Segment((), (), (), (entry,)),))
+    return Term(Number(1), (Segment(entries=(entry,)),))
 
 
 def compose(left: Term, right: Term) -> Term:
@@ -251,7 +251,7 @@ def collapsed(term: Term) -> Term:
     """The part of the term that has its own order, with all coefficient functions taken out of
     derivatives.
     """
-    whole = Segment((), (), ())
+    whole = Segment()
     for segment in term.word:
         whole = _product(whole, segment)
     return Term(term.coefficient, (whole,))
