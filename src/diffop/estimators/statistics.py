@@ -16,7 +16,6 @@ from ..terms.evaluate import (
     Head,
     added,
     apply_all,
-    by_inner_function,
     flattened,
     floating,
     head_jets,
@@ -27,7 +26,7 @@ from ..terms.evaluate import (
 from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.products import is_drawn, is_sampled
 from ..terms.rewriting import composed, product_rule
-from ..terms.term import Part
+from ..terms.term import Part, by_inner_function
 
 
 @final
@@ -119,19 +118,19 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
     ]
     exact_heads = [Head(term.head, None) for term in terms]
     pushed = number_pushed(flattened(head_jets(exact_heads, point)))
-    for members in by_inner_function(flat):
-        heads = [Head(term.head, draw) for _, term, draw in (flat[i] for i in members)]
-        function = inner_function(*flat[members[0]][1:], u, point)
+    for requests in by_inner_function(flat):
+        heads = [Head(term.head, draw) for _, term, draw in requests]
+        function = inner_function(requests, u, point)
         found = head_values(heads, function, point, per_draw=True)
         pushed += number_pushed([each for _, jets in found for each in jets])
-        for i, (value, each) in zip(members, found, strict=True):
-            position, term, draw = flat[i]
+        for (position, term, draw), (value, each) in zip(requests, found, strict=True):
             value = scaled(value, term, point)
             design = each[0].design if each else design_of(term.head, draw)
             pushed += evaluations_of(term.head, draw)
             if design is None:
                 exact[position] = plus(exact[position], value)
                 continue
+            assert draw is not None  # only drawn terms have a design
             source = sampled.setdefault((numbers[draw.identity], design), [None] * len(operators))
             source[position] = plus(source[position], value)
     known = [

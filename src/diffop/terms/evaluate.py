@@ -35,12 +35,11 @@ from .gradient import gradient
 from .inner import InnerFunction
 from .nonlocal_draws import nonlocal_value
 from .nonlocal_terms import Nonlocal
-from .powers import Request
 from .products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from .rewriting import rewritten
 from .shapes import check_shapes
 from .sharing import carried_by, first_carried, read
-from .term import Part, Segment, Term, arranged, inner_key
+from .term import Part, Request, Segment, Term, arranged
 
 
 def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTree:
@@ -56,17 +55,12 @@ def apply_all(
     """Several operators, each a list of parts, applied to one function at one point, sharing
     pushes.
     """
-    requests = rewritten(operators, point)
-    values: list[PyTree] = [None] * len(requests)
-    for members in by_inner_function(requests):
-        heads = [head_of(*requests[i]) for i in members]
-        function = inner_function(*requests[members[0]][1:], u, point)
-        found = head_values(heads, function, point)
-        for i, (value, _) in zip(members, found, strict=True):
-            values[i] = None if value is None else scaled(value, requests[i][1], point)
     sums: list[list[PyTree]] = [[] for _ in operators]
-    for (position, _, _), value in zip(requests, values, strict=True):
-        sums[position] += [] if value is None else [value]
+    for requests in rewritten(operators, point):
+        heads = [head_of(*request) for request in requests]
+        found = head_values(heads, inner_function(requests, u, point), point)
+        for (position, term, _), (value, _) in zip(requests, found, strict=True):
+            sums[position] += [] if value is None else [scaled(value, term, point)]
     return [summed(each) if each else _zero(u, point) for each in sums]
 
 
@@ -89,22 +83,13 @@ def head_of(position: int, term: Term, draw: Draw | None) -> Head:
     return Head(term.head, draw, ((position, term.head.entries), number))
 
 
-def by_inner_function(requests: Sequence[Request]) -> list[list[int]]:
-    """The places of terms whose heads act on the same function: u, or the value of the rest of the
-    word for u.
-    """
-    groups: dict[Hashable, list[int]] = {}
-    for place, (_, term, draw) in enumerate(requests):
-        groups.setdefault(inner_key(term, draw), []).append(place)
-    return list(groups.values())
-
-
 def inner_function(
-    term: Term, draw: Draw | None, u: Callable[..., PyTree], point: Point
+    requests: Sequence[Request], u: Callable[..., PyTree], point: Point
 ) -> Callable[..., PyTree]:
-    """The function on which a term's head acts: u, or the rest of the word for u, computed as at
-    the point.
+    """The function on which the heads of a group of terms act: u, or the rest of their word for u,
+    computed as at the point.
     """
+    _, term, draw = requests[0]
     if len(term.word) < 2:
         return u
     part = inner_part(term, draw)

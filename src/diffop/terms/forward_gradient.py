@@ -5,7 +5,7 @@ the same d coordinates that are pushed anyway carry them already, if these are f
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
 import equinox as eqx
@@ -19,9 +19,8 @@ from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.terms import Located
 from ..jets.vector_terms import GradientTerms
-from .powers import Request
 from .sharing import FEW
-from .term import Segment, Term, inner_key
+from .term import Request, Segment, Term
 
 
 @final
@@ -62,30 +61,30 @@ class ForwardGradient(Located, ArrangedTerms):
         return jax.tree.unflatten(self.structure, leaves)
 
 
-def forward_gradients(requests: Sequence[Request], point: Point) -> list[Request]:
-    """The terms, with every gradient beside such jets in this form."""
+def forward_gradients(requests: Sequence[Request], point: Point) -> Sequence[Request]:
+    """The terms whose heads act on one function, with every gradient beside such jets in this
+    form.
+    """
     if point.plan != "auto" or point.chunk is not None:
-        return list(requests)
-    carried: dict[Hashable, set[tuple[int, int]]] = {}
-    for _, term, draw in requests:
-        if draw is None:
-            carried.setdefault(inner_key(term, draw), set()).update(_carried(term.head, point))
+        return requests
+    exact = [term.head for _, term, draw in requests if draw is None]
+    carried = {place for head in exact for place in _carried(head, point)}
 
-    def written(term: Term, draw: Any) -> Term:
+    def written(term: Term) -> Term:
         factor = term.head.factors[0] if term.head.factors else None
         if not isinstance(factor, GradientTerms) or factor.field is not None:
             return term
         leaves, structure = jax.tree.flatten(point.args[factor.argnum])
         real = all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves)
         wanted = [(factor.argnum, i) for i in factor.positions(point).tolist()]
-        if not real or len(wanted) > FEW or not carried[inner_key(term, draw)].issuperset(wanted):
+        if not real or len(wanted) > FEW or not carried.issuperset(wanted):
             return term
         shapes = tuple(jnp.shape(leaf) for leaf in leaves)
         gradient = ForwardGradient(factor.argnum, factor.dims, shapes, structure)
         head = Segment(term.head.functions, (gradient,), (1,), term.head.entries)
         return Term(term.coefficient, (head, *term.word[1:]))
 
-    return [(n, term if draw else written(term, draw), draw) for n, term, draw in requests]
+    return [(n, term if draw else written(term), draw) for n, term, draw in requests]
 
 
 def _carried(head: Segment, point: Point) -> set[tuple[int, int]]:

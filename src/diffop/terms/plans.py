@@ -14,12 +14,12 @@ from ..schemes.expansion import Alpha
 from ..schemes.names import PlanKind, scheme_of
 from ..schemes.scheme import Scheme
 from .arguments import checked_plan
-from .evaluate import by_inner_function, flattened, head_jets, head_of, inner_part
+from .evaluate import flattened, head_jets, head_of, inner_part
 from .inner import InnerFunction, inner_parts
 from .least import fewest
-from .rewriting import Request, rewritten
+from .rewriting import rewritten
 from .rows import describe, describe_derivative
-from .term import Part, Segment, text
+from .term import Part, Request, Segment, text
 
 Operators: TypeAlias = Sequence[Sequence[Part]]
 """Several operators, each a list of parts."""
@@ -86,9 +86,8 @@ def _traced(resolve: Callable[[Point], list[Push]], point: Point) -> list[Push]:
 
 def _pushes(operators: Operators, point: Point, function: str) -> list[Push]:
     """What `apply_all` pushes through a function, and through what the terms apply to it first."""
-    requests = rewritten(operators, point)
-    groups = [[requests[i] for i in members] for members in by_inner_function(requests)]
-    return [each for members in groups for each in _of_one(members, point, function)]
+    groups = rewritten(operators, point)
+    return [each for requests in groups for each in _of_one(requests, point, function)]
 
 
 def _of_one(requests: Sequence[Request], point: Point, function: str) -> list[Push]:

@@ -8,16 +8,12 @@ written by coordinates, have one coefficient of the highest order together, and 
 """
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple, TypeAlias, final
+from typing import NamedTuple, final
 
 from ..jets.index_terms import Monomial, PowerSum
 from ..jets.point import Point
-from ..probes.base import Draw
 from .coefficients import plain
-from .term import Segment, Term, inner_key
-
-Request: TypeAlias = tuple[int, Term, Draw | None]
-"""The number of an operator, one of its terms, and the term's draw."""
+from .term import Request, Segment, Term
 
 
 @final
@@ -29,15 +25,12 @@ class Power(NamedTuple):
     order: int
 
 
-def by_powers(requests: Sequence[Request], point: Point) -> list[Request]:
-    """The terms, written so that they share jets, unless a plan was asked for."""
+def by_coordinates(requests: Sequence[Request], point: Point) -> Sequence[Request]:
+    """The terms, with every exact power sum over one coordinate as a derivative, unless a plan was
+    asked for.
+    """
     if point.plan != "auto":
-        return list(requests)
-    return _power_sums(_by_coordinates(requests, point), point)
-
-
-def _by_coordinates(requests: Sequence[Request], point: Point) -> list[Request]:
-    """The terms, with every exact power sum over one coordinate as a derivative."""
+        return requests
 
     def written(term: Term) -> Term:
         return Term(term.coefficient, tuple(_by_coordinate(each, point) for each in term.word))
@@ -56,10 +49,13 @@ def _by_coordinate(segment: Segment, point: Point) -> Segment:
     return Segment(segment.functions, (derivative,), (1,), segment.entries)
 
 
-def _power_sums(requests: Sequence[Request], point: Point) -> list[Request]:
-    """The terms, with exact pure powers of one operator as a power sum, in place of the first, if
-    no other term needs higher derivatives with respect to their coordinates.
+def power_sums(requests: Sequence[Request], point: Point) -> Sequence[Request]:
+    """The terms whose heads act on one function, with exact pure powers of one operator as a power
+    sum, in place of the first, if no other term needs higher derivatives with respect to their
+    coordinates, and no plan was asked for.
     """
+    if point.plan != "auto":
+        return requests
     result: dict[int, Request] = dict(enumerate(requests))
     for members in _alike(requests, point):
         powers = [power for _, power in members]
@@ -79,8 +75,7 @@ def _alike(requests: Sequence[Request], point: Point) -> list[list[tuple[int, Po
     for n, (name, term, draw) in enumerate(requests):
         number, power = plain(term.coefficient), _power_of(term, point)
         if draw is None and power is not None and isinstance(number, int | float):
-            inside = inner_key(term, draw)
-            key = name, term.head.entries, inside, number, power.argnum, power.order
+            key = name, term.head.entries, number, power.argnum, power.order
             sums.setdefault(key, []).append((n, power))
     return list(sums.values())
 

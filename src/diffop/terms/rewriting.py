@@ -61,10 +61,10 @@ from .coefficients import plain, value_at
 from .entries import Entries
 from .first_derivatives import grad
 from .forward_gradient import forward_gradients
-from .powers import Request, by_powers
+from .powers import by_coordinates, power_sums
 from .products import as_polynomial
 from .sharing import FEW
-from .term import Part, Segment, Term, flux, inner_key
+from .term import Part, Request, Segment, Term, by_inner_function, flux
 
 MANY = 3
 """Powers of at least this many terms are nested."""
@@ -155,8 +155,10 @@ def composed(term: Term, point: Point, powers: bool = True) -> Term:
     return Term(term.coefficient, tuple(word)) if len(word) > len(term.word) else term
 
 
-def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[Request]:
-    """The terms of several operators, each a list of parts, as they are evaluated at a point."""
+def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[list[Request]]:
+    """The terms of several operators, each a list of parts, as they are evaluated at a point: in
+    groups whose heads act on the same function.
+    """
     requests: list[Request] = []
     for position, parts in enumerate(operators):
         for part in parts:
@@ -165,22 +167,23 @@ def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[Request
                     written = composed(each, point, powers=part.draw is None)
                     requests.append((position, written, part.draw))
     if len(requests) == 1:
-        return requests
-    requests = forward_gradients(by_powers(requests, point), point)
-    return first_order_sums(requests, point)
+        return [requests]
+    return [
+        first_order_sums(forward_gradients(power_sums(group, point), point), point)
+        for group in by_inner_function(by_coordinates(requests, point))
+    ]
 
 
 def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]:
-    """The terms of several operators. Terms of order one that are only added up become one, in
-    place of the first.
+    """The terms whose heads act on one function. Terms of order one that are only added up become
+    one, in place of the first.
     """
     if isinstance(point.plan, Scheme) or not _is_wide(point):
         return list(requests)
     sums: dict[Hashable, list[int]] = {}
-    for number, (name, term, draw) in enumerate(requests):
+    for number, (name, term, _) in enumerate(requests):
         if _is_along_a_direction(term.head):
-            key = (name, term.head.entries, inner_key(term, draw))
-            sums.setdefault(key, []).append(number)
+            sums.setdefault((name, term.head.entries), []).append(number)
     alone = _read_alone(requests, sums, point)
     written: dict[int, Term | None] = {}
     for numbers in sums.values():
@@ -195,19 +198,15 @@ def _read_alone(
     requests: Sequence[Request], sums: Mapping[Hashable, list[int]], point: Point
 ) -> set[int]:
     """The numbers of terms in sums, without coordinate derivatives whose coordinate another
-    derivative of the same function, outside of that sum, uses as well.
+    derivative, outside of that sum, uses as well.
     """
     readers: dict[Hashable, set[Hashable]] = {}
     sum_of = {number: key for key, numbers in sums.items() for number in numbers}
-    coordinates = {
-        number: {
-            (variable, inner_key(term, draw))
-            for alpha in term.head.derivatives(point)
-            for variable, _ in alpha
-        }
-        for number, (_, term, draw) in enumerate(requests)
-    }
-    for number, own in coordinates.items():
+    coordinates = [
+        {variable for alpha in term.head.derivatives(point) for variable, _ in alpha}
+        for _, term, _ in requests
+    ]
+    for number, own in enumerate(coordinates):
         for coordinate in own:
             readers.setdefault(coordinate, set()).add(sum_of.get(number, number))
     return {n for n in sum_of if all(len(readers[each]) == 1 for each in coordinates[n])}

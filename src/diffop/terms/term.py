@@ -212,11 +212,21 @@ class Part(eqx.Module):
     draw: Draw | None
 
 
-def inner_key(term: Term, draw: Draw | None) -> Hashable:
-    """Equal for terms whose heads act on the same function; None if that is u."""
-    if len(term.word) < 2:
-        return None
-    return tuple(each.key for each in term.word[1:]), None if draw is None else draw.identity
+Request: TypeAlias = tuple[int, Term, Draw | None]
+"""The number of an operator, one of its terms, and the term's draw."""
+
+
+def by_inner_function(requests: Iterable[Request]) -> list[list[Request]]:
+    """The terms in groups whose heads act on the same function: u, or the value of the rest of the
+    word for u.
+    """
+    groups: dict[Hashable, list[Request]] = {}
+    for name, term, draw in requests:
+        rest, identity = tuple(segment.key for segment in term.word[1:]), None
+        if rest and draw is not None:
+            identity = draw.identity
+        groups.setdefault((rest, identity), []).append((name, term, draw))
+    return list(groups.values())
 
 
 def factor_term(factor: Factor, power: int = 1) -> Term:
