@@ -18,9 +18,8 @@ from jaxtyping import Array, PyTree
 
 from ..array_types import ScalarArray, SubRows, Vector
 from ..devices import own_copy, varying_over
-from ..jets.field_terms import QuadraticTerms, SquareRoot
+from ..jets.field_terms import QuadraticTerms, unchanged
 from ..jets.index_terms import PowerSum
-from ..jets.low_rank import LowRankForm
 from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms
@@ -59,22 +58,12 @@ def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point:
 
     The Hessian of z ↦ u(x + σz) at z = 0 is σᵀHσ, so products with σᵀ are not needed.
     """
-    if isinstance(factor, PowerSum | DivergenceTerms):
-        left, right = _same, _same
-    elif isinstance(factor, SquareRoot):
-        left, right = factor.product(point), lambda v: v / 2
-    elif isinstance(factor, LowRankForm):
-        weights = factor.field.weights
-        left, right = factor.product(point), lambda v: weights.astype(v.dtype) * v
-    else:
-        left, right = _same, factor.product(point)
+    left = right = unchanged
+    if isinstance(factor, QuadraticTerms):
+        left, right = factor.split(point)
     moved = _moved(factor, function, point, left)
     origin = own_copy(moved, _origin(factor, point))
     return _products(lambda z: grad(moved, z), origin, right, point.chunk)
-
-
-def _same(v: Vector) -> Vector:
-    return v
 
 
 def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> Products:
@@ -89,9 +78,9 @@ def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> 
             f"coordinates of argument {factor.argnum}; got {values} value(s)."
         )
     rows = np.arange(values) if values != size or factor.dims is None else np.asarray(factor.dims)
-    moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, _same)
+    moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, unchanged)
     origin = own_copy(moved, _origin(factor, point))
-    return _products(moved, origin, _same, point.chunk)
+    return _products(moved, origin, unchanged, point.chunk)
 
 
 def _count(u: Callable[..., PyTree], point: Point) -> int:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -25,6 +25,9 @@ from .fields import (
 from .point import Point
 from .terms import TRACE, Located, ProbedTerms, Target, Terms
 from .weighted_jets import WeightedJets, added_up, terms_along
+
+Product: TypeAlias = Callable[[Array], Array]
+"""The product of a matrix with a vector."""
 
 
 @final
@@ -98,8 +101,10 @@ class QuadraticTerms(ProbedTerms):
         return TRACE if power == 1 else None
 
     @abstractmethod
-    def product(self, point: Point) -> Callable[[Array], Array]:
-        """v ↦ Cv at a point; v ↦ σv for a square root, v ↦ Fv for a factorised matrix."""
+    def split(self, point: Point) -> tuple[Product, Product]:
+        """C = L S Lᵀ at a point as the products z ↦ Lz and z ↦ Sz: with H for the Hessian,
+        C:H = tr(LᵀHL S).
+        """
 
     def pairs(self, point: Point, directions: RowArray, products: RowArray) -> WeightedJets:
         """v·D²u·Cv for isotropic v.
@@ -211,8 +216,8 @@ class MatrixForm(QuadraticTerms):
         entries = jnp.asarray(self.entries)
         return jnp.abs(entries if entries.ndim == 1 else jnp.ravel(_symmetric(entries)))
 
-    def product(self, point: Point) -> Callable[[Array], Array]:
-        return product_of(self._value(point))
+    def split(self, point: Point) -> tuple[Product, Product]:
+        return unchanged, product_of(self._value(point))
 
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:
         products = apply_rows(self._value(point), directions)
@@ -238,6 +243,11 @@ class MatrixForm(QuadraticTerms):
         return value
 
 
+def unchanged(z: Array) -> Array:
+    """The product with the identity."""
+    return z
+
+
 def _symmetric(matrix: Array) -> Array:
     return (matrix + matrix.T) / 2
 
@@ -260,8 +270,8 @@ class SquareRoot(QuadraticTerms):
         slot = {self.argnum: self.columns(self._value(point), point, index)}
         return terms_along([slot], np.full(count(slot), 0.5), self.exponents)
 
-    def product(self, point: Point) -> Callable[[Array], Array]:
-        return product_of(self._value(point))
+    def split(self, point: Point) -> tuple[Product, Product]:
+        return product_of(self._value(point)), lambda z: z / 2
 
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:
         rows = self.embed(apply_rows(self._value(point), directions), point)

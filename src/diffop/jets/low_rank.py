@@ -1,6 +1,5 @@
 """Coefficient matrices of low rank, and the second-order factor that they make."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar, final
 
 import equinox as eqx
@@ -8,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..array_types import FactorColumns, FactorWeights, SubRows, TermNumbers, Vector
-from .field_terms import QuadraticTerms
+from .field_terms import Product, QuadraticTerms
 from .fields import as_floating
 from .point import Point
 from .weighted_jets import WeightedJets, terms_along
@@ -111,11 +110,10 @@ class LowRankForm(QuadraticTerms):
             self.field.factors**2, axis=0
         )
 
-    def product(self, point: Point) -> Callable[[Array], Array]:
-        """z ↦ Fz."""
+    def split(self, point: Point) -> tuple[Product, Product]:
         self.count(point)
-        factors = self.field.factors
-        return lambda z: factors.astype(z.dtype) @ z
+        factors, weights = self.field.factors, self.field.weights
+        return lambda z: factors.astype(z.dtype) @ z, lambda z: weights.astype(z.dtype) * z
 
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:
         rows = self.field.factors.T.astype(directions.dtype)

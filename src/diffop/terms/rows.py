@@ -1,5 +1,7 @@
 """The rows of a plan's table: the terms of an operator as formulas."""
 
+from typing import NamedTuple, final
+
 from ..jets.arranged_terms import ArrangedTerms, HessianTerms
 from ..jets.by_coordinates import MOST
 from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
@@ -41,8 +43,8 @@ def describe(
     if not factors:
         return PlanRow(name, 0, "1", "0", "", "", "primal"), None
     if isinstance(arranged := factors[0][0], ArrangedTerms):
-        directions = _directions(arranged)
-        return PlanRow(name, order, _number(arranged), "1", directions, "1", "exact"), None
+        number, directions, _ = _formulas(arranged)
+        return PlanRow(name, order, number, "1", directions, "1", "exact"), None
     if isinstance(factors[0][0], InnerFunction):
         return PlanRow(name, 0, "1", "0", "", "", "a function of u, exact"), None
     if isinstance(whole := factors[0][0], Nonlocal):
@@ -53,7 +55,7 @@ def describe(
     single = all(terms.single for terms, _ in factors)
     exact = draws is None or single or is_linear(factors)
     method = "exact" if exact else f"{draws} draws, exact if terms ≤ {draws}"
-    directions = ", ".join(_directions(terms) for terms, _ in factors)
+    directions = ", ".join(_formulas(terms).directions for terms, _ in factors)
     row = PlanRow(name, order, _count(factors), "1", directions, "1", method)
     exponents = tuple(p for terms, power in factors for p in terms.exponents * power)
     if not exact and isinstance(probe, AbstractDenseProbe | Shifted):
@@ -75,65 +77,49 @@ def _dense_row(row: PlanRow, factors: Factors, probe: AbstractDenseProbe | Shift
     terms, target = factors[0][0], target_of(factors)
     assert isinstance(terms, ProbedTerms) and target is not None  # the probe supports it
     jets, weights = probe.jets_per_draw(target), "1 over the probe's moment"
-    directions = f"{probe.name} {_probed(terms)}"
+    directions = f"{probe.name} {_formulas(terms).probed}"
     return row._replace(jets=str(jets), directions=directions, weights=weights)
 
 
-def _number(factor: Factor) -> str:
-    """The number of terms, as a formula in d."""
-    if factor.number is not None:
-        return str(factor.number)
-    match factor:
-        case HessianTerms():
-            return "d(d+1)/2"
-        case SquareRoot():
-            return "columns of σ"
-        case LowRankForm():
-            return "r"
-    return "d"
+@final
+class _Formulas(NamedTuple):
+    """The number of terms as a formula in d, their directions, and those of one jet of a dense
+    probe, in the isotropic vector v.
+    """
+
+    number: str = "d"
+    directions: str = "eᵢ"
+    probed: str = "v"
 
 
-def _directions(factor: Factor) -> str:
-    """The directions of the terms, as a formula."""
+def _formulas(factor: Factor) -> _Formulas:
+    found = _Formulas()
     match factor:
         case PowerSum() if factor.dims is not None:
-            return f"eᵢ, i ∈ {dims_mark(factor.dims)}"
+            found = _Formulas(directions=f"eᵢ, i ∈ {dims_mark(factor.dims)}")
         case Monomial():
             places = [variable_symbol(place, 1) for place, _ in factor.alpha]
-            return ", ".join("e" + place.lstrip("∂") for place in places)
+            found = _Formulas(directions=", ".join("e" + each.lstrip("∂") for each in places))
         case CoordinateTerms():
-            return ", ".join(
-                f"e{letter}" for letter, _ in zip(INDICES, factor.exponents, strict=False)
-            )
+            letters = [f"e{each}" for each, _ in zip(INDICES, factor.exponents, strict=False)]
+            found = _Formulas(directions=", ".join(letters))
         case LinearForm():
-            return "b"
+            found = _Formulas(directions="b")
         case HessianTerms():
-            return "eᵢ, eⱼ"
-        case MatrixForm() if not factor.is_diagonal:
-            return "eᵢ, Ceᵢ"
-        case SquareRoot():
-            return "σeᵢ"
-        case LowRankForm():
-            return "fᵣ"
-    return "eᵢ"
-
-
-def _probed(factor: Factor) -> str:
-    """The directions of one jet, as a formula in the isotropic vector v."""
-    match factor:
+            found = _Formulas("d(d+1)/2", "eᵢ, eⱼ")
         case MatrixForm():
-            return "v, Cv"
+            found = _Formulas("d", "eᵢ" if factor.is_diagonal else "eᵢ, Ceᵢ", "v, Cv")
         case SquareRoot():
-            return "σv"
+            found = _Formulas("columns of σ", "σeᵢ", "σv")
         case LowRankForm():
-            return "Fv, F(sv)"
-    return "v"
+            found = _Formulas("r", "fᵣ", "Fv, F(sv)")
+    return found if factor.number is None else found._replace(number=str(factor.number))
 
 
 def _count(factors: Factors) -> str:
     counts = []
     for terms, power in factors:
-        symbol = _number(terms)
+        symbol = _formulas(terms).number
         if symbol == "1":
             continue
         if power == 1:
