@@ -8,7 +8,7 @@ NumPy, once, at trace time.
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -104,22 +104,20 @@ def planned_jets(jets: WeightedJets, point: Point) -> list[WeightedJets]:
     stands for its direction. They have a parameter for each direction already, as the plan "nested"
     has.
     """
-    if len(jets.tangents) == 1:
+    if len(jets.tangents) == 1 or point.plan in ("auto", "nested"):
         return [jets]
     if isinstance(point.plan, Scheme):
         raise ValueError(
             "a plan written by hand reads single derivatives of coordinates; for a sum of terms "
             f"choose one of {', '.join(NAMED)}."
         )
-    if point.plan in ("auto", "nested"):
-        return [jets]
     alpha: Alpha = tuple(enumerate(jets.output))
     scheme = scheme_of((alpha,), point.plan)
     design = jets.design
     if any(len(along) > 1 for jet in scheme.jets for _, along in jet.tangents):
         jets = balanced(jets)
-    slots, names = dict(enumerate(jets.slots)), dict(enumerate(jets.signature))
-    read = read_scheme(scheme, slots, names, jets.weights, point)[alpha]
+    slots = dict(enumerate(zip(jets.signature, jets.slots, strict=True)))
+    read = read_scheme(scheme, slots, jets.weights, point)[alpha]
     return [dataclasses.replace(each, design=design) for each in read]  # pyright: ignore
 
 
@@ -127,17 +125,16 @@ def coordinate_jets(wanted: Sequence[Alpha], point: Point) -> dict[Alpha, list[W
     """Coordinate derivatives, planned together. A variable is (argnum, coordinate)."""
     scheme = scheme_of(wanted, point.plan)
     variables: set[Any] = {v for jet in scheme.jets for _, along in jet.tangents for v, _ in along}
-    slots = {v: basis(v[0], np.array([v[1]])) for v in variables}
-    names = {v: (COORDINATE, *v) for v in variables}
-    return read_scheme(scheme, slots, names, np.ones(1), point)
+    slots = {v: ((COORDINATE, *v), basis(v[0], np.array([v[1]]))) for v in variables}
+    return read_scheme(scheme, slots, np.ones(1), point)
+
+
+Slots: TypeAlias = Mapping[Any, tuple[Hashable, Directions]]
+"""For each variable its directions, after their name, which may be None."""
 
 
 def read_scheme(
-    scheme: Scheme,
-    slots: Mapping[Any, Directions],
-    names: Mapping[Any, Hashable],
-    weights: Any,
-    point: Point,
+    scheme: Scheme, slots: Slots, weights: Any, point: Point
 ) -> dict[Alpha, list[WeightedJets]]:
     """The weighted jets for each derivative of a scheme whose variables are directions, all summed
     with the same weights. Jets of one shape are stacked, term by term.
@@ -149,7 +146,7 @@ def read_scheme(
             exponents: interleave([_direction(each, slots, point) for each in column], point)
             for exponents, column in along.items()
         }
-        signature = tuple(_name(column, names) for column in along.values())
+        signature = tuple(_name(column, slots) for column in along.values())
         places = {jet: place for place, jet in enumerate(jets)}
         for alpha, readout in scheme.readouts.items():
             for output, row in _rows(readout, places).items():
@@ -168,16 +165,16 @@ def _rows(readout: Readout, places: Mapping[Jet, int]) -> dict[Exponents, np.nda
     return rows
 
 
-def _direction(along: Direction, slots: Mapping[Any, Directions], point: Point) -> Directions:
+def _direction(along: Direction, slots: Slots, point: Point) -> Directions:
     if len(along) == 1 and along[0][1] == 1:
-        return slots[along[0][0]]
-    return combine([a for _, a in along], [slots[v] for v, _ in along], point)
+        return slots[along[0][0]][1]
+    return combine([a for _, a in along], [slots[v][1] for v, _ in along], point)
 
 
-def _name(column: Sequence[Direction], names: Mapping[Any, Hashable]) -> Hashable:
+def _name(column: Sequence[Direction], slots: Slots) -> Hashable:
     """A name for the directions of stacked jets, if their slots have names."""
-    if any(names[variable] is None for along in column for variable, _ in along):
+    names = tuple(tuple((slots[variable][0], a) for variable, a in along) for along in column)
+    if any(name is None for along in names for name, _ in along):
         return None
-    if len(column) == 1 and len(column[0]) == 1 and column[0][0][1] == 1:
-        return names[column[0][0][0]]
-    return tuple(tuple((names[variable], a) for variable, a in along) for along in column)
+    ((name, a), *rest), *others = names
+    return name if a == 1 and not rest and not others else names
