@@ -22,6 +22,14 @@ Derivative: TypeAlias = tuple[tuple[tuple[int, int], int], ...]
 """((argnum, coordinate), order), sorted, orders positive."""
 
 
+def composed(left: Derivative, right: Derivative) -> Derivative:
+    """∂^α ∂^β."""
+    orders = dict(left)
+    for place, order in right:
+        orders[place] = orders.get(place, 0) + order
+    return tuple(sorted(orders.items()))
+
+
 class ArrangedTerms(Factor):
     """A factor as an arrangement of coordinate derivatives, or one of them."""
 

@@ -17,7 +17,7 @@ from jax.core import Tracer
 
 from ..algebra.algebra import Exponents
 from ..algebra.apolar import apolar, least
-from .arranged_terms import Derivative
+from .arranged_terms import Derivative, composed
 from .directions import Directions, SparseRows
 from .point import Point
 from .terms import Factors, Terms
@@ -118,14 +118,6 @@ def _linear_form(slot: Directions, row: int) -> Derivatives:
 def _product(left: Derivatives, right: Derivatives) -> Derivatives:
     pairs = itertools.product(left.items(), right.items())
     return _collected((composed(a, b), m * n) for (a, m), (b, n) in pairs)
-
-
-def composed(left: Derivative, right: Derivative) -> Derivative:
-    """∂^α ∂^β."""
-    orders = dict(left)
-    for place, order in right:
-        orders[place] = orders.get(place, 0) + order
-    return tuple(sorted(orders.items()))
 
 
 def _collected(terms: Iterable[tuple[Derivative, Fraction]]) -> Derivatives:

@@ -1,6 +1,7 @@
 """Terms named by coordinates: sums of pure powers, single mixed derivatives, and lists of them."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, ClassVar, final
 
 import equinox as eqx
@@ -10,7 +11,7 @@ from jaxtyping import Array, PyTree
 
 from ..array_types import SubRows, TermNumbers, TermPositions
 from ..notation import derivative_symbol, superscript
-from .arranged_terms import ArrangedTerms, Derivative
+from .arranged_terms import ArrangedTerms, Derivative, composed
 from .directions import basis
 from .fields import Field, Number, is_constant, resolve
 from .identity import Known, split_known
@@ -178,6 +179,16 @@ class CoordinateTerms(Terms):
         for argnum, largest in zip(self.argnums, self.bound, strict=True):
             point.coordinates(argnum, (largest,), "TensorOperator")
         return self.number
+
+    @property
+    def alphas(self) -> list[Derivative]:
+        """The derivative that each term is, if positions are known."""
+
+        def alpha(row: list[int]) -> Derivative:
+            places = zip(self.argnums, row, strict=True)
+            return reduce(composed, [(each,) for each in zip(places, self.exponents, strict=True)])
+
+        return [alpha(row) for row in np.asarray(self.positions).tolist()]
 
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         self.count(point)

@@ -1,6 +1,7 @@
 """The base classes of probes, and the draw that an estimate keeps."""
 
 import dataclasses
+import math
 import zlib
 from abc import abstractmethod
 from collections.abc import Hashable
@@ -224,18 +225,7 @@ def target_of(factors: Factors) -> Target | None:
 
 def number_of_terms(factors: Factors, point: Point) -> int:
     """The number of terms of a product of factors; equal factors count unordered tuples."""
-    total = 1
-    for terms, power in factors:
-        total *= multisets(terms.count(point), power)
-    return total
-
-
-def multisets(total: int, power: int) -> int:
-    """Unordered choices of `power` out of `total`, with repetition."""
-    result = 1
-    for i in range(power):
-        result = result * (total + i) // (i + 1)
-    return result
+    return math.prod(math.comb(terms.count(point) + power - 1, power) for terms, power in factors)
 
 
 def _description(probe: AbstractProbe) -> str:

@@ -173,13 +173,9 @@ class Split(AbstractTermProbe):
         return Selection(
             jnp.concatenate([jnp.asarray(kept), drawn.astype(kept.dtype)]),
             np.concatenate([np.ones(kept.size), np.full(n, others / n)]),
-            tuple(filter(_has_draws, (Stratum(kept.size, kept.size), Stratum(n, others)))),
+            tuple(each for each in (Stratum(kept.size, kept.size), Stratum(n, others)) if each.n),
         )
 
     def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
         others = jnp.delete(values, np.array(self.exact, int), axis=0)
         return without_replacement(others, (Stratum(n, others.shape[0]),))
-
-
-def _has_draws(stratum: Stratum) -> bool:
-    return stratum.n > 0

@@ -170,11 +170,7 @@ def _of_gradient(grad: GradientTerms) -> Sequence[Term]:
 def _of_list(terms: CoordinateTerms) -> Sequence[Term]:
     """Σ_r (−1)^k ∂^{α_r} c_r."""
     sign = (-1) ** terms.order
-    found = []
-    for row, places in enumerate(np.asarray(terms.positions).tolist()):
-        orders: dict[tuple[int, int], int] = {}
-        for argnum, i, power in zip(terms.argnums, places, terms.exponents, strict=True):
-            orders[argnum, i] = orders.get((argnum, i), 0) + power
-        derivative = _scaled(sign, Monomial(tuple(sorted(orders.items()))))
-        found.append(compose(derivative, function_term(RowOf(terms, row))))
-    return found
+    return [
+        compose(_scaled(sign, Monomial(alpha)), function_term(RowOf(terms, row)))
+        for row, alpha in enumerate(terms.alphas)
+    ]

@@ -190,13 +190,10 @@ def _gradient(factor: GradientTerms, sigma: np.ndarray) -> Monomials:
 
 def _coordinate_terms(factor: CoordinateTerms) -> Monomials:
     result: Monomials = {}
-    positions = concrete(factor.positions)
-    coefficients = np.broadcast_to(concrete(factor.field), len(positions))
-    for row, value in zip(positions, coefficients, strict=True):
-        alpha: Counter[Hashable] = Counter()
-        for argnum, i, power in zip(factor.argnums, row, factor.exponents, strict=True):
-            alpha[(argnum, int(i))] += power
-        key = frozenset(alpha.items())
+    _refuse_traced(factor.positions)
+    coefficients = np.broadcast_to(concrete(factor.field), factor.number)
+    for alpha, value in zip(factor.alphas, coefficients, strict=True):
+        key = frozenset(alpha)
         result[key] = result.get(key, 0) + value.item()
     return result
 

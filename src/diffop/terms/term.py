@@ -11,11 +11,12 @@ segment, Δ².
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import reduce
 from typing import Any, TypeAlias, final
 
 import equinox as eqx
 
-from ..jets.arranged_terms import ArrangedTerms, Derivative, HessianTerms
+from ..jets.arranged_terms import ArrangedTerms, Derivative, HessianTerms, composed
 from ..jets.fields import Number
 from ..jets.identity import by_object
 from ..jets.index_terms import Monomial, PowerSum
@@ -307,7 +308,7 @@ def _product(left: Segment, right: Segment) -> Segment:
     """Like factors are collected; mixed derivatives are one factor."""
     powers: dict[Hashable, int] = {}
     factors: dict[Hashable, Factor] = {}
-    alpha: dict[tuple[int, int], int] = {}
+    alpha: Derivative = ()
     scalars: frozenset[int] = frozenset()
     full: frozenset[tuple[int, int]] = frozenset()
     for segment in (left, right):
@@ -315,14 +316,13 @@ def _product(left: Segment, right: Segment) -> Segment:
             if isinstance(factor, Monomial):
                 scalars |= factor.scalars
                 full |= factor.full
-                for place, order in factor.alpha:
-                    alpha[place] = alpha.get(place, 0) + order * power
+                alpha = reduce(composed, [factor.alpha] * power, alpha)
             else:
                 factors.setdefault(factor.key, factor)
                 powers[factor.key] = powers.get(factor.key, 0) + power
     ordered = [(factors[key], power) for key, power in powers.items()]
     if alpha:
-        ordered.append((Monomial(tuple(sorted(alpha.items())), scalars, full), 1))
+        ordered.append((Monomial(alpha, scalars, full), 1))
     return Segment(
         left.functions + right.functions,
         tuple(factor for factor, _ in ordered),
