@@ -40,7 +40,7 @@ class ArrangedTerms(Factor):
         """The derivatives that it arranges."""
 
     @abstractmethod
-    def arrange(self, values: Sequence[PyTree]) -> PyTree:
+    def arrange(self, values: Sequence[PyTree], point: Point) -> PyTree:
         """The value of the factor, from the derivatives in their order."""
 
 
@@ -48,8 +48,6 @@ class ArrangedTerms(Factor):
 class HessianTerms(Located, ArrangedTerms):
     """The matrix of ∂_i∂_j, after u's own axes."""
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1, 1)
     rank: ClassVar[int] = 2
     number: ClassVar[None] = None
@@ -69,7 +67,7 @@ class HessianTerms(Located, ArrangedTerms):
             for a, b in itertools.combinations_with_replacement(places, 2)
         )
 
-    def arrange(self, values: Sequence[PyTree]) -> PyTree:
+    def arrange(self, values: Sequence[PyTree], point: Point) -> PyTree:
         size = int((2 * len(values)) ** 0.5)  # d(d + 1)/2 lies between d²/2 and (d + 1)²/2
         upper = np.zeros((size, size), np.int32)
         upper[np.triu_indices(size)] = np.arange(len(values))
@@ -87,7 +85,6 @@ class HessianTerms(Located, ArrangedTerms):
 class CurlTerms(Located, ArrangedTerms):
     """∂_a u_b − ∂_b u_a of a vector-valued u in two coordinates; in three the vector of these."""
 
-    argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     mixes: ClassVar[bool] = True
@@ -111,7 +108,7 @@ class CurlTerms(Located, ArrangedTerms):
         self.count(point)
         return tuple((((self.argnum, i), 1),) for i in self.dims)
 
-    def arrange(self, values: Sequence[PyTree]) -> Array:
+    def arrange(self, values: Sequence[PyTree], point: Point) -> Array:
         size = len(self.dims)
         flat = [jnp.concatenate([jnp.ravel(y) for y in jax.tree.leaves(v)]) for v in values]
         if flat[0].size != size:

@@ -106,7 +106,7 @@ class Monomial(Terms, ArrangedTerms):
         self.count(point)
         return (self.alpha,)
 
-    def arrange(self, values: Sequence[PyTree]) -> PyTree:
+    def arrange(self, values: Sequence[PyTree], point: Point) -> PyTree:
         return values[0]
 
 

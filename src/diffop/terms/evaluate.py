@@ -164,7 +164,7 @@ def head_values(
         values = [_read(pushed, each, readings, segment, point) for each in own]
         if values:
             factor = arranged(segment)
-            value = values[0] if factor is None else factor.arrange(values)
+            value = values[0] if factor is None else factor.arrange(values, point)
         elif segment.factors:
             value = _without_jets(segment, u, point, draw, per_draw)
         else:

@@ -6,9 +6,8 @@ the same d coordinates that are pushed anyway carry them already, if these are f
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,14 +24,10 @@ from .term import Request, Segment, Term
 
 @final
 class ForwardGradient(Located, ArrangedTerms):
-    """∇u from the derivatives with respect to each coordinate: in the structure of the argument, of
-    which `shapes` are the leaves, or as a vector with respect to some coordinates.
+    """∇u from the derivatives with respect to each coordinate: in the structure of the argument, or
+    as a vector with respect to some coordinates.
     """
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
-    shapes: tuple[tuple[int, ...], ...] = eqx.field(static=True)
-    structure: Any = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = 1
     number: ClassVar[None] = None
@@ -47,18 +42,21 @@ class ForwardGradient(Located, ArrangedTerms):
     def derivatives(self, point: Point) -> tuple[Derivative, ...]:
         return tuple((((self.argnum, i), 1),) for i in self.positions(point).tolist())
 
-    def arrange(self, values: Sequence[PyTree]) -> PyTree:
-        return jax.tree.map(self._of_one, *values)
+    def arrange(self, values: Sequence[PyTree], point: Point) -> PyTree:
+        leaves, structure = jax.tree.flatten(point.args[self.argnum])
+        shapes = [jnp.shape(leaf) for leaf in leaves]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
 
-    def _of_one(self, *entries: Array) -> PyTree:
-        """The gradient of one output."""
-        row = jnp.stack(entries, axis=-1)
-        if self.dims is not None:
-            return row
-        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
-        parts = zip(jnp.split(row, ends[:-1], axis=-1), self.shapes, strict=True)
-        leaves = [part.reshape(*row.shape[:-1], *shape) for part, shape in parts]
-        return jax.tree.unflatten(self.structure, leaves)
+        def of_one(*entries: Array) -> PyTree:
+            """The gradient of one output."""
+            row = jnp.stack(entries, axis=-1)
+            if self.dims is not None:
+                return row
+            parts = zip(jnp.split(row, ends[:-1], axis=-1), shapes, strict=True)
+            leaves = [part.reshape(*row.shape[:-1], *shape) for part, shape in parts]
+            return jax.tree.unflatten(structure, leaves)
+
+        return jax.tree.map(of_one, *values)
 
 
 def forward_gradients(requests: Sequence[Request], point: Point) -> Sequence[Request]:
@@ -74,13 +72,12 @@ def forward_gradients(requests: Sequence[Request], point: Point) -> Sequence[Req
         factor = term.head.factors[0] if term.head.factors else None
         if not isinstance(factor, GradientTerms) or factor.field is not None:
             return term
-        leaves, structure = jax.tree.flatten(point.args[factor.argnum])
+        leaves = jax.tree.leaves(point.args[factor.argnum])
         real = all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves)
         wanted = [(factor.argnum, i) for i in factor.positions(point).tolist()]
         if not real or len(wanted) > FEW or not carried.issuperset(wanted):
             return term
-        shapes = tuple(jnp.shape(leaf) for leaf in leaves)
-        gradient = ForwardGradient(factor.argnum, factor.dims, shapes, structure)
+        gradient = ForwardGradient(factor.argnum, factor.dims)
         head = Segment(term.head.functions, (gradient,), (1,), term.head.entries)
         return Term(term.coefficient, (head, *term.word[1:]))
 
