@@ -1,4 +1,4 @@
-"""Factors that are read from derivatives with respect to single coordinates: the Hessian, the curl.
+"""Factors that are read from derivatives with respect to single coordinates, as Hessians are.
 
 Their entries are not sums over directions, so nothing can be drawn. The derivatives are planned
 together with all others with respect to single coordinates, and read from the same jets.

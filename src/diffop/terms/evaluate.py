@@ -77,7 +77,7 @@ class Head(NamedTuple):
 
 def head_of(position: int, term: Term, draw: Draw | None) -> Head:
     """The head of a term of the operator with this number."""
-    number = plain(term.coefficient)
+    number = term.coefficient.value if isinstance(term.coefficient, Number) else None
     if term.head.functions or not isinstance(number, int | float):
         return Head(term.head, draw)
     return Head(term.head, draw, ((position, term.head.entries), number))
