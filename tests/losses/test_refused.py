@@ -64,7 +64,7 @@ CASES = {
     DATA_WEIGHT + "[1.0,": lambda: loss(THREE, data_weight=[1.0, -1.0, 1.0]),
     DATA_WEIGHT + "inf.": lambda: loss(THREE, data_weight=float("inf")),
     DATA_WEIGHT + "nan.": lambda: loss(THREE, data_weight=float("nan")),
-    DATA_WEIGHT + "array([[1.": lambda: loss(THREE, data_weight=np.ones((1, 3))),
+    DATA_WEIGHT + "array([[1.": lambda: loss(THREE, data_weight=np.ones((3, 3))),
     NOTHING: [
         lambda: loss(data_weight=10.0),
         lambda: do.nn.PINN(lambda x: x[0], POISSON).loss(POINTS, data_weight=10.0),

@@ -33,7 +33,7 @@ def as_data_weight(given: Any) -> DataWeight:
         if known and not (is_number(each) and 0 <= each < math.inf):
             raise ValueError(
                 "ResidualLoss expects a data_weight that is a finite number of at least 0, or a "
-                f"list with one for each condition, got {given!r}."
+                f"list with one for each condition, got {' '.join(repr(given).split())}."
             )
     return weights[0] if one else weights
 
