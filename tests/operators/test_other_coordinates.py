@@ -44,7 +44,7 @@ def laplacian(name, u, q):
     return along + g[0] / r + h[1, 1] / r**2 + (h[2, 2] if name == "cylindrical" else 0)
 
 
-ONE = jnp.ones(())
+ONE = np.ones(())
 SYSTEMS = {  # the map, and the metric
     "polar": (polar, lambda q: jnp.stack([ONE, q[0] ** 2])),
     "cylindrical": (cylindrical, lambda q: jnp.diag(jnp.stack([ONE, q[0] ** 2, ONE]))),
