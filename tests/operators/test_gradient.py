@@ -96,3 +96,17 @@ def test_like_jax_at_kinks_and_poles(name):
     expected = jax.vmap(jax.grad(EDGES[name]))(jnp.asarray(points))
     got = jax.vmap(do.Gradient().exact(EDGES[name]))(jnp.asarray(points))
     np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+def test_of_no_values():
+    """Each operator gives as many values as u has: none, with the operator's axes."""
+    x, none = jnp.ones(6), lambda x: x[:0]
+    for operator, axes in (
+        (do.Gradient(), (6,)),
+        (do.Gradient(dims=(1, 2)), (2,)),
+        (do.Gradient(do.operators.MatVec(lambda v: 2 * v)), (6,)),
+        (do.Hessian(), (6, 6)),
+        (do.Hessian(dims=(0, 1)), (2, 2)),
+        (do.Laplacian() @ do.Gradient(), (6,)),
+    ):
+        assert operator.exact(none)(x).shape == (0, *axes)

@@ -1,5 +1,6 @@
 """Gradients, in reverse mode: d derivatives at the cost of one."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -107,7 +108,7 @@ def _ravelled(row: PyTree, point: Point, argnum: int) -> Array:
     """The derivative of one output with its argument's coordinates as the last axis."""
     shapes = [jnp.shape(leaf) for leaf in jax.tree.leaves(point.args[argnum])]
     leaves = [
-        leaf.reshape(*leaf.shape[: leaf.ndim - len(shape)], -1)
+        leaf.reshape(*leaf.shape[: leaf.ndim - len(shape)], math.prod(shape))
         for leaf, shape in zip(jax.tree.leaves(row), shapes, strict=True)
     ]
     return jnp.concatenate(leaves, axis=-1)
@@ -136,7 +137,7 @@ def _transposed_product(factor: GradientTerms, point: Point, row: Array) -> Arra
             return image
 
         flat = jax.vmap(transposed)(row.reshape(-1, size))
-        return flat.reshape(*row.shape[:-1], -1)
+        return flat.reshape(*row.shape[:-1], flat.shape[-1])
     if not (sigma.ndim == 2 and sigma.shape[0] == size):
         expect_shape(sigma, ((), (size,), (size, size)), "sigma of Gradient")
     row, sigma = _alike(row, sigma)
