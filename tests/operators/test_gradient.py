@@ -110,3 +110,18 @@ def test_of_no_values():
         (do.Laplacian() @ do.Gradient(), (6,)),
     ):
         assert operator.exact(none)(x).shape == (0, *axes)
+
+
+@pytest.mark.parametrize("operator", [do.Gradient(), do.Hessian(), do.Gradient(dims=(0, 2))])
+def test_effects_happen_once(operator):
+    seen = []
+
+    def u(x):
+        jax.debug.callback(lambda value: seen.append(float(value)), x[0])
+        return jnp.sum(jnp.sin(x))
+
+    for function in (operator.exact(u), jax.jit(operator.exact(u))):
+        seen.clear()
+        function(jnp.arange(1.0, 7.0))
+        jax.effects_barrier()
+        assert seen == [1.0]

@@ -158,7 +158,9 @@ def head_values(
     """
     u, jets = floating(u), head_jets(heads, point, per_draw)
     pushes, readings = to_push(flattened(jets), point)
-    pushed = taylor.push(partial(u, **point.kwargs), point.args, pushes, point.chunk)
+    pushed = taylor.Pushed(None, [])
+    if pushes or not all(segment.factors for segment, *_ in heads):  # u itself is read
+        pushed = taylor.push(partial(u, **point.kwargs), point.args, pushes, point.chunk)
     found = []
     for (segment, draw, _), own in zip(heads, jets, strict=True):
         values = [_read(pushed, each, readings, segment, point) for each in own]
