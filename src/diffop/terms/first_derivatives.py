@@ -17,8 +17,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+from ..devices import varying_over
 from ..taylor.pushforward import jet
 from ..taylor.rules.by_jvp import UnsupportedPrimitiveError
+from ..versions import varying_axes
 
 Function: TypeAlias = Callable[[PyTree], PyTree]
 
@@ -41,28 +43,39 @@ def linearized(function: Function, x: PyTree) -> Function:
 
 def grad(function: Function, x: PyTree) -> PyTree:
     """The gradient of a function with one real value."""
-    return _reverse(jax.grad, function, x)
+    value = jax.eval_shape(function, x)
+    one = varying_over(jnp.ones((), value.dtype), varying_axes(value))
+
+    def transposed(linear: Function) -> Function:
+        return lambda origin: jax.linear_transpose(linear, origin)(one)[0]
+
+    return _derivative(transposed, jax.grad, function, x)
 
 
 def jacobian(function: Function, x: PyTree) -> PyTree:
-    """The derivatives of real values with respect to real variables, in reverse mode; in the
-    structure of `jax.jacrev`.
+    """The derivatives of real values with respect to real variables, in the structure of
+    `jax.jacrev`: in reverse mode if there are fewer values than variables.
     """
-    return _reverse(jax.jacrev, function, x)
+    values, variables = (
+        sum(y.size for y in jax.tree.leaves(each)) for each in (jax.eval_shape(function, x), x)
+    )
+    mode = jax.jacrev if values < variables else jax.jacfwd
+    return _derivative(mode, jax.jacrev, function, x)
 
 
-def by_columns(function: Function, x: PyTree) -> PyTree:
-    """The same along each coordinate, in forward mode."""
-    return jax.jacfwd(along(function, x))(jax.tree.map(jnp.zeros_like, x))
+Mode: TypeAlias = Callable[[Function], Function]
 
 
-def _reverse(mode: Callable[[Function], Function], function: Function, x: PyTree) -> PyTree:
-    """The transpose of the push: the derivative of Df(x) v with respect to v."""
+def _derivative(mode: Mode, own: Mode, function: Function, x: PyTree) -> PyTree:
+    """The derivative of Df(x) v with respect to v. In reverse mode this is the transpose. JAX's own
+    mode is taken of a function whose only derivative is a rule for it.
+    """
+    linear, origin = along(function, x), jax.tree.map(jnp.zeros_like, x)
     try:
-        return mode(along(function, x))(jax.tree.map(jnp.zeros_like, x))
-    except UnsupportedPrimitiveError:  # the rule's is the only derivative
-        return mode(function)(x)
+        return mode(linear)(origin)
+    except UnsupportedPrimitiveError:
+        return own(function)(x)
     except ValueError as error:
         if "everse" not in str(error):
             raise
-        return by_columns(function, x)  # a loop of unknown length has no reverse mode
+        return jax.jacfwd(linear)(origin)  # a loop of unknown length has no reverse mode

@@ -1,11 +1,12 @@
 """Gradients, in reverse mode: d derivatives at the cost of one."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import jax
+import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -24,8 +25,8 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
     vector. Its axes follow u's own, in u's type; each component is that of `Partial`.
     """
     factor.count(point)
-    values, outputs = jax.tree.flatten(jax.eval_shape(lambda: point.value_of(u)))
-    rows: list[PyTree] = _jacobian(u, point, factor.argnum, values)
+    rows, shape = _jacobian(u, point, factor.argnum)
+    values, outputs = jax.tree.flatten(shape)
     if not (factor.field is None and factor.dims is None):
         rows = [_ravelled(row, point, factor.argnum) for row in rows]
         if factor.dims is not None:
@@ -40,22 +41,27 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
     return jax.tree.unflatten(outputs, typed)
 
 
-def _jacobian(
-    u: Callable[..., PyTree], point: Point, argnum: int, values: Sequence[Any]
-) -> list[PyTree]:
-    """The derivative of each of u's outputs, in the structure of the argument.
+def _jacobian(u: Callable[..., PyTree], point: Point, argnum: int) -> tuple[list[PyTree], PyTree]:
+    """The derivative of each of u's outputs, in the structure of the argument, and the type of u's
+    value. u is traced once.
 
     Derivatives are along real directions, as everywhere: the variables are the real parts of
     complex coordinates, and a complex u has two real ones. Other outputs have derivative zero.
     """
     argument = jax.tree.map(jnp.asarray, point.args[argnum])
 
-    def parts(variables: PyTree) -> list[Array]:
+    def moved(variables: PyTree) -> PyTree:
         x = jax.tree.map(_with_real_part, argument, variables)
-        value = u(*point.args[:argnum], x, *point.args[argnum + 1 :], **point.kwargs)
-        return [part for y in jax.tree.leaves(value) for part in _real_parts(y)]
+        return point.replaced(argnum, x).value_of(u)
 
-    variables = own_copy(parts, jax.tree.map(jnp.real, argument))
+    variables = own_copy(moved, jax.tree.map(jnp.real, argument))
+    program, shape = jax.make_jaxpr(moved, return_shape=True)(variables)
+
+    def parts(variables: PyTree) -> list[Array]:
+        found = jex.jaxpr_as_fun(program)(*jax.tree.leaves(variables))
+        return [part for y in found for part in _real_parts(y)]
+
+    values = jax.tree.leaves(shape)
     moving = [y for y in values if jnp.issubdtype(y.dtype, jnp.inexact)]
     if [(y.shape, jnp.iscomplexobj(y)) for y in moving] == [((), False)]:
         found = iter([grad(lambda x: parts(x)[0], variables)])  # without an axis for one value
@@ -71,7 +77,7 @@ def _jacobian(
             rows.append(jax.tree.map(_complex, next(found), next(found)))
         else:
             rows.append(next(found))
-    return rows
+    return rows, shape
 
 
 def _real_parts(y: Any) -> list[Array]:
