@@ -240,3 +240,17 @@ def test_a_million_weights():
     np.testing.assert_allclose(mean, 1.5 * MILLION, rtol=1e-9)
     assert error <= 1e-6 * MILLION
     assert jets == 8
+
+
+def test_weights_of_a_jax_array_inside_jit():
+    """They are known there, and are checked as outside."""
+    weights, negative, x = jnp.arange(1.0, 6.0), -jnp.ones(5), jnp.ones(5)
+
+    def estimate(key):
+        probe = probes.Importance(weights)
+        return do.Laplacian().estimate(key, 3, probes=probe)(lambda x: jnp.sum(x**4))(x)
+
+    key = jax.random.key(0)
+    np.testing.assert_allclose(jax.jit(estimate)(key), estimate(key), rtol=1e-6)
+    with pytest.raises(ValueError, match="not negative; got -1 at number 0"):
+        jax.jit(lambda: probes.Importance(negative).weights)()

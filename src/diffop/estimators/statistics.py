@@ -198,8 +198,8 @@ def _checked(part: Part, point: Point) -> Part:
             continue
         if segment.all_drawn or is_sampled(segment.product, point, part.draw.probe, part.draw.n):
             raise ValueError(
-                "a composition with variable coefficients, or with an integral inside, has no "
-                "standard error from one estimate: its inner operator is sampled too. Estimate it "
-                "with several keys instead."
+                "a composition whose inner operator is sampled too has no standard error from "
+                "one estimate: one with variable coefficients, an integral inside, or a gradient "
+                "outside. Estimate it with several keys instead."
             )
     return Part(terms, part.draw)

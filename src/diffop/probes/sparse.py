@@ -162,10 +162,12 @@ class Importance(AbstractTermProbe):
         bits = {4: jnp.uint32, 8: jnp.uint64}[array.dtype.itemsize]
         self._bits = jax.lax.bitcast_convert_type(array.reshape(-1), bits)
         if not isinstance(array, Tracer):
-            if not bool(jnp.all(jnp.isfinite(array) & (array >= 0))):
+            known = np.asarray(array).reshape(-1)  # jax.jit would trace operations of JAX
+            wrong = ~np.isfinite(known) | (known < 0)
+            if wrong.any():
                 raise ValueError(
                     "weights of Importance must be finite and not negative; got "
-                    f"{_offending(self.weights, ~jnp.isfinite(self.weights) | (self.weights < 0))}."
+                    f"{_offending(known, wrong)}."
                 )
 
     @property
