@@ -165,10 +165,8 @@ class Importance(AbstractTermProbe):
             known = np.asarray(array).reshape(-1)  # jax.jit would trace operations of JAX
             wrong = ~np.isfinite(known) | (known < 0)
             if wrong.any():
-                raise ValueError(
-                    "weights of Importance must be finite and not negative; got "
-                    f"{_offending(known, wrong)}."
-                )
+                text = "weights of Importance must be finite and not negative; got "
+                raise ValueError(f"{text}{_offending(known, wrong)}.")
 
     @property
     def weights(self) -> Magnitudes:
