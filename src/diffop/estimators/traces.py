@@ -18,7 +18,7 @@ from jaxtyping import Array, PyTree
 
 from ..array_types import ScalarArray, SubRows, Vector
 from ..devices import own_copy, varying_over
-from ..jets.field_terms import QuadraticTerms, unchanged
+from ..jets.field_terms import QuadraticTerms, by_identity
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.terms import Factor
@@ -58,7 +58,7 @@ def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point:
 
     The Hessian of z ↦ u(x + σz) at z = 0 is σᵀHσ, so products with σᵀ are not needed.
     """
-    left = right = unchanged
+    left = right = by_identity
     if isinstance(factor, QuadraticTerms):
         left, right = factor.split(point)
     moved = _moved(factor, function, point, left)
@@ -78,9 +78,9 @@ def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> 
             f"coordinates of argument {factor.argnum}; got {values} value(s)."
         )
     rows = np.arange(values) if values != size or factor.dims is None else np.asarray(factor.dims)
-    moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, unchanged)
+    moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, by_identity)
     origin = own_copy(moved, _origin(factor, point))
-    return _products(moved, origin, unchanged, point.chunk)
+    return _products(moved, origin, by_identity, point.chunk)
 
 
 def _count(u: Callable[..., PyTree], point: Point) -> int:

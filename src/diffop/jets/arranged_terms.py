@@ -22,8 +22,8 @@ Derivative: TypeAlias = tuple[tuple[tuple[int, int], int], ...]
 """((argnum, coordinate), order), sorted, orders positive."""
 
 
-def composed(left: Derivative, right: Derivative) -> Derivative:
-    """∂^α ∂^β."""
+def mixed(left: Derivative, right: Derivative) -> Derivative:
+    """∂^α ∂^β, as one derivative."""
     orders = dict(left)
     for place, order in right:
         orders[place] = orders.get(place, 0) + order

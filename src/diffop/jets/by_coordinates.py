@@ -17,7 +17,7 @@ from jax.core import Tracer
 
 from ..algebra.algebra import Exponents
 from ..algebra.apolar import apolar, least
-from .arranged_terms import Derivative, composed
+from .arranged_terms import Derivative, mixed
 from .directions import Directions, SparseRows
 from .point import Point
 from .terms import Factors, Terms
@@ -117,7 +117,7 @@ def _linear_form(slot: Directions, row: int) -> Derivatives:
 
 def _product(left: Derivatives, right: Derivatives) -> Derivatives:
     pairs = itertools.product(left.items(), right.items())
-    return _collected((composed(a, b), m * n) for (a, m), (b, n) in pairs)
+    return _collected((mixed(a, b), m * n) for (a, m), (b, n) in pairs)
 
 
 def _collected(terms: Iterable[tuple[Derivative, Fraction]]) -> Derivatives:

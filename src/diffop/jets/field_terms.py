@@ -26,7 +26,7 @@ from .point import Point
 from .terms import TRACE, Located, ProbedTerms, Target, Terms
 from .weighted_jets import WeightedJets, added_up, terms_along
 
-Product: TypeAlias = Callable[[Array], Array]
+Multiply: TypeAlias = Callable[[Array], Array]
 """The product of a matrix with a vector."""
 
 
@@ -101,7 +101,7 @@ class QuadraticTerms(ProbedTerms):
         return TRACE if power == 1 else None
 
     @abstractmethod
-    def split(self, point: Point) -> tuple[Product, Product]:
+    def split(self, point: Point) -> tuple[Multiply, Multiply]:
         """C = L S Lᵀ at a point as the products z ↦ Lz and z ↦ Sz: with H for the Hessian,
         C:H = tr(LᵀHL S).
         """
@@ -216,8 +216,8 @@ class MatrixForm(QuadraticTerms):
         entries = jnp.asarray(self.entries)
         return jnp.abs(entries if entries.ndim == 1 else jnp.ravel(_symmetric(entries)))
 
-    def split(self, point: Point) -> tuple[Product, Product]:
-        return unchanged, product_of(self._value(point))
+    def split(self, point: Point) -> tuple[Multiply, Multiply]:
+        return by_identity, product_of(self._value(point))
 
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:
         products = apply_rows(self._value(point), directions)
@@ -243,7 +243,7 @@ class MatrixForm(QuadraticTerms):
         return value
 
 
-def unchanged(z: Array) -> Array:
+def by_identity(z: Array) -> Array:
     """The product with the identity."""
     return z
 
@@ -270,7 +270,7 @@ class SquareRoot(QuadraticTerms):
         slot = {self.argnum: self.columns(self._value(point), point, index)}
         return terms_along([slot], np.full(count(slot), 0.5), self.exponents)
 
-    def split(self, point: Point) -> tuple[Product, Product]:
+    def split(self, point: Point) -> tuple[Multiply, Multiply]:
         return product_of(self._value(point)), lambda z: z / 2
 
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:

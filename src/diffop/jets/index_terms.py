@@ -11,7 +11,7 @@ from jaxtyping import Array, PyTree
 
 from ..array_types import SubRows, TermNumbers, TermPositions
 from ..notation import derivative_symbol, superscript
-from .arranged_terms import ArrangedTerms, Derivative, composed
+from .arranged_terms import ArrangedTerms, Derivative, mixed
 from .directions import basis
 from .fields import Field, Number, is_constant, resolve
 from .identity import Known, split_known
@@ -186,7 +186,7 @@ class CoordinateTerms(Terms):
 
         def alpha(row: list[int]) -> Derivative:
             places = zip(self.argnums, row, strict=True)
-            return reduce(composed, [(each,) for each in zip(places, self.exponents, strict=True)])
+            return reduce(mixed, [(each,) for each in zip(places, self.exponents, strict=True)])
 
         return [alpha(row) for row in np.asarray(self.positions).tolist()]
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..array_types import FactorColumns, FactorWeights, SubRows, TermNumbers, Vector
-from .field_terms import Product, QuadraticTerms
+from .field_terms import Multiply, QuadraticTerms
 from .fields import as_floating
 from .point import Point
 from .weighted_jets import WeightedJets, terms_along
@@ -110,7 +110,7 @@ class LowRankForm(QuadraticTerms):
             self.field.factors**2, axis=0
         )
 
-    def split(self, point: Point) -> tuple[Product, Product]:
+    def split(self, point: Point) -> tuple[Multiply, Multiply]:
         self.count(point)
         factors, weights = self.field.factors, self.field.weights
         return lambda z: factors.astype(z.dtype) @ z, lambda z: weights.astype(z.dtype) * z

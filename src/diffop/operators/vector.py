@@ -30,8 +30,9 @@ class Gradient(DifferentialOperator):
     it is the Jacobian $J_ij = ∂_j u_i$, and `J @ u` in a residual is the advection $u·∇u$.
 
     Each derivative has the digits of a jet, as `Partial` has: those that `jax.grad` loses in the
-    tails of functions such as tanh are there. As always in reverse mode, derivatives with respect
-    to the values in between have to be in the range of their type.
+    tails of functions such as tanh are there. In reverse mode, as always, derivatives with respect
+    to the values in between have to be in the range of their type. If u has no fewer values than
+    there are coordinates, forward mode is used.
 
     Like other operators it differentiates functions with a `jax.custom_vjp` as they are written. It
     uses the rule only if there is no other derivative, as for a callback.

@@ -24,9 +24,9 @@ from ..jets.fields import Number
 from ..jets.index_terms import CoordinateTerms, Monomial
 from ..jets.point import Point
 from ..jets.terms import Factor, Located
-from . import first_derivatives
 from .derived_fields import by_coordinates
 from .evaluate import apply
+from .first_derivatives import jacobian_of
 from .nonlocal_terms import Nonlocal
 from .term import (
     Part,
@@ -183,7 +183,7 @@ def _jacobian(point: Point, changed: Matrix | Direction, argnum: int) -> Array:
     flat, at = by_coordinates(
         lambda *args, **_: _flat(changed.mapping, args[argnum]), point, argnum
     )
-    jacobian = first_derivatives.jacobian(at, flat)
+    jacobian = jacobian_of(at, flat)
     if jacobian.shape[0] != jacobian.shape[1]:
         raise ValueError(
             "in_coordinates expects a map to as many coordinates as it takes; got one from "

@@ -20,7 +20,7 @@ from ..jets.index_terms import CoordinateTerms
 from ..jets.point import Point
 from ..jets.vector_terms import DivergenceTerms
 from .evaluate import apply
-from .first_derivatives import along
+from .first_derivatives import directional
 from .term import Part, factor_term, function_name
 
 
@@ -124,7 +124,7 @@ def row_divergence(
 
     def row(place: Array, number: Array) -> Array:
         unit = jnp.zeros_like(flat).at[place].set(1)
-        return along(at, flat)(unit)[number]
+        return directional(at, flat)(unit)[number]
 
     rows = jax.vmap(row)(jnp.asarray(places), jnp.arange(len(places)))
     return rows if rows.ndim == 1 else jnp.sum(rows, axis=0)

@@ -25,7 +25,7 @@ from ..versions import varying_axes
 Function: TypeAlias = Callable[[PyTree], PyTree]
 
 
-def along(function: Function, x: PyTree) -> Function:
+def directional(function: Function, x: PyTree) -> Function:
     """The map v ↦ Df(x) v."""
 
     def of(v: PyTree) -> PyTree:
@@ -38,7 +38,7 @@ def along(function: Function, x: PyTree) -> Function:
 
 def linearized(function: Function, x: PyTree) -> Function:
     """The map v ↦ Df(x) v, whose numbers at x are computed once for all v."""
-    return jax.linearize(along(function, x), x)[1]
+    return jax.linearize(directional(function, x), jax.tree.map(jnp.zeros_like, x))[1]
 
 
 def grad(function: Function, x: PyTree) -> PyTree:
@@ -52,7 +52,7 @@ def grad(function: Function, x: PyTree) -> PyTree:
     return _derivative(transposed, jax.grad, function, x)
 
 
-def jacobian(function: Function, x: PyTree) -> PyTree:
+def jacobian_of(function: Function, x: PyTree) -> PyTree:
     """The derivatives of real values with respect to real variables, in the structure of
     `jax.jacrev`: in reverse mode if there are fewer values than variables.
     """
@@ -70,7 +70,7 @@ def _derivative(mode: Mode, own: Mode, function: Function, x: PyTree) -> PyTree:
     """The derivative of Df(x) v with respect to v. In reverse mode this is the transpose. JAX's own
     mode is taken of a function whose only derivative is a rule for it.
     """
-    linear, origin = along(function, x), jax.tree.map(jnp.zeros_like, x)
+    linear, origin = directional(function, x), jax.tree.map(jnp.zeros_like, x)
     try:
         return mode(linear)(origin)
     except UnsupportedPrimitiveError:

@@ -17,7 +17,7 @@ from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
 from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
 from ..versions import varying_axes
-from .first_derivatives import grad, jacobian
+from .first_derivatives import grad, jacobian_of
 
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:
@@ -66,7 +66,7 @@ def _jacobian(u: Callable[..., PyTree], point: Point, argnum: int) -> tuple[list
     if [(y.shape, jnp.iscomplexobj(y)) for y in moving] == [((), False)]:
         found = iter([grad(lambda x: parts(x)[0], variables)])  # without an axis for one value
     else:
-        found = iter(jacobian(parts, variables) if moving else [])
+        found = iter(jacobian_of(parts, variables) if moving else [])
     rows = []
     for y in values:
         if not jnp.issubdtype(y.dtype, jnp.inexact):

@@ -25,7 +25,7 @@ class Power(NamedTuple):
     order: int
 
 
-def by_coordinates(requests: Sequence[Request], point: Point) -> Sequence[Request]:
+def lone_powers(requests: Sequence[Request], point: Point) -> Sequence[Request]:
     """The terms, with every exact power sum over one coordinate as a derivative, unless a plan was
     asked for.
     """

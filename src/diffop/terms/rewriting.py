@@ -61,7 +61,7 @@ from .coefficients import plain, value_at
 from .entries import Entries
 from .first_derivatives import grad
 from .forward_gradient import forward_gradients
-from .powers import by_coordinates, power_sums
+from .powers import lone_powers, power_sums
 from .products import as_polynomial
 from .sharing import FEW
 from .term import Part, Request, Segment, Term, by_inner_function, flux
@@ -170,7 +170,7 @@ def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[list[Re
         return [requests]
     return [
         first_order_sums(forward_gradients(power_sums(group, point), point), point)
-        for group in by_inner_function(by_coordinates(requests, point))
+        for group in by_inner_function(lone_powers(requests, point))
     ]
 
 

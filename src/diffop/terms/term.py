@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, final
 
 import equinox as eqx
 
-from ..jets.arranged_terms import ArrangedTerms, Derivative, HessianTerms, composed
+from ..jets.arranged_terms import ArrangedTerms, Derivative, HessianTerms, mixed
 from ..jets.fields import Number
 from ..jets.identity import by_object
 from ..jets.index_terms import Monomial, PowerSum
@@ -316,7 +316,7 @@ def _product(left: Segment, right: Segment) -> Segment:
             if isinstance(factor, Monomial):
                 scalars |= factor.scalars
                 full |= factor.full
-                alpha = reduce(composed, [factor.alpha] * power, alpha)
+                alpha = reduce(mixed, [factor.alpha] * power, alpha)
             else:
                 factors.setdefault(factor.key, factor)
                 powers[factor.key] = powers.get(factor.key, 0) + power
