@@ -30,7 +30,7 @@ CollapsingWeights: TypeAlias = Shaped[Array | np.ndarray, "*m n"]
 """One weighted sum over n directions, or m of them."""
 
 Positions: TypeAlias = Int[Array | np.ndarray, "n s"]
-Entries: TypeAlias = Shaped[Array | np.ndarray, "n s"]
+DirectionValues: TypeAlias = Shaped[Array | np.ndarray, "n s"]
 
 TermNumbers: TypeAlias = Int[Any, " n"]
 """The numbers of drawn terms."""

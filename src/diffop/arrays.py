@@ -78,7 +78,7 @@ def summed(array: Any, axes: Sequence[int]) -> Any:
     return jnp.sum(array, axis=tuple(axes))
 
 
-def weighted(weights: jax.Array, array: jax.Array) -> jax.Array:
+def weighted_sum(weights: jax.Array, array: jax.Array) -> jax.Array:
     """Σ_r w_r a_r over the leading axis, in full precision like `summed`. It is a product, for
     which XLA's CPU backend makes no array of weights for all entries.
     """

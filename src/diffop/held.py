@@ -1,5 +1,6 @@
 """Objects as parts of a program's structure, which has to be hashed."""
 
+import functools
 import hashlib
 from typing import Any, final
 
@@ -25,6 +26,32 @@ class Held:
 
     def __hash__(self) -> int:
         return hash(self._key)
+
+
+@final
+class KnownArray:
+    """A NumPy array as part of a pytree's structure, not as a leaf, compared by its bits. It is not
+    learnt, scaled or differentiated, and stays known while tracing.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.asarray(array)
+
+    @functools.cached_property
+    def _digest(self) -> int:
+        return hash(self._bits())
+
+    def _bits(self) -> tuple[Any, ...]:
+        return self.array.dtype, self.array.shape, self.array.tobytes()
+
+    def __hash__(self) -> int:
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, KnownArray) and self._bits() == other._bits())
+
+    def __repr__(self) -> str:
+        return f"KnownArray({self.array.dtype}{list(self.array.shape)})"
 
 
 def _known(leaf: Any) -> Any:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Integer
 
 from .array_types import AnyArray, Key
 
-Number: TypeAlias = int | np.integer | Integer[Array, ""]
+StreamNumber: TypeAlias = int | np.integer | Integer[Array, ""]
 """The number of one of several streams of a name; an array may be traced."""
 
 VERSION = 2
@@ -24,7 +24,7 @@ VERSION = 2
 """
 
 
-def stream(key: Key, name: str, *numbers: Number) -> Key:
+def stream(key: Key, name: str, *numbers: StreamNumber) -> Key:
     """The key of the stream with a name, and with numbers if the name has several streams.
 
     A checksum of the name is folded in, with `diffop` before it as its domain, then the numbers:
@@ -105,7 +105,7 @@ def _checksum(text: str) -> np.uint32:
     return np.uint32(zlib.crc32(text.encode()))
 
 
-def _words(number: Number) -> tuple[Any, ...]:
+def _words(number: StreamNumber) -> tuple[Any, ...]:
     """The 32-bit words of a number, the least first."""
     if not isinstance(number, int | np.integer):
         return (jnp.asarray(number).astype(np.uint32),)

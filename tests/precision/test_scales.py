@@ -105,7 +105,7 @@ def test_scaled_draws(probes):
     def both(s):
         estimate = do.SecondOrder(s * A).estimate(KEY, 3, probes=probes)
         (jets,) = estimate.jets(x)
-        rows = [jets.tangents[exponents][0].array for exponents in ((1, 0), (0, 1))]
+        rows = [jets.tangents[exponents][0].values for exponents in ((1, 0), (0, 1))]
         weights = jnp.asarray(jets.weights, jnp.float32)[:, None]
         return estimate(network)(x), form(network, x, weights * rows[0], rows[1]), rows, weights
 

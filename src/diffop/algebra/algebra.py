@@ -30,7 +30,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias, final
 
 Exponents: TypeAlias = tuple[int, ...]
-Product: TypeAlias = tuple[int | float, int, int]
+ProductTerm: TypeAlias = tuple[int | float, int, int]
 """A number and the places of two factors."""
 Combination: TypeAlias = tuple[tuple[int, int | float], ...]
 """A sum of basis elements: places with numbers."""
@@ -91,8 +91,10 @@ class Algebra:
             self._check_relation(monomial, terms)
 
     def _check_relation(self, monomial: Exponents, terms: Combination) -> None:
-        degrees = [weighted(self.grading, each) for each in self.monomials]
-        homogeneous = {degrees[place] for place, _ in terms} == {weighted(self.grading, monomial)}
+        degrees = [weighted_degree(self.grading, each) for each in self.monomials]
+        homogeneous = {degrees[place] for place, _ in terms} == {
+            weighted_degree(self.grading, monomial)
+        }
         if not homogeneous or degrees != sorted(degrees) or not self._is_ideal(monomial, terms):
             raise ValueError(
                 f"a relation must be homogeneous by the grading {self.grading} of a basis in the "
@@ -178,9 +180,9 @@ class Algebra:
         return math.prod(map(math.factorial, self.monomials[place]))
 
     @functools.cached_property
-    def _table(self) -> tuple[tuple[Product, ...], ...]:
+    def _table(self) -> tuple[tuple[ProductTerm, ...], ...]:
         """For each basis element the products of two nonconstant ones that contain it."""
-        table: list[list[Product]] = [[] for _ in self.monomials]
+        table: list[list[ProductTerm]] = [[] for _ in self.monomials]
         for i, first in enumerate(self.monomials):
             for j, second in enumerate(self.monomials):
                 whole = tuple(a + b for a, b in zip(first, second, strict=True))
@@ -188,13 +190,13 @@ class Algebra:
                     table[place].append((number, i, j))
         return tuple(map(tuple, table))
 
-    def products(self, place: int) -> tuple[Product, ...]:
+    def products(self, place: int) -> tuple[ProductTerm, ...]:
         """The products of two nonconstant basis elements that contain a basis element, in both
         orders: $[b] xy = Σ number · x_i y_j$.
         """
         return self._table[place]
 
-    def powers(self, place: int, power: int) -> tuple[Product, ...]:
+    def powers(self, place: int, power: int) -> tuple[ProductTerm, ...]:
         """The products of $[b] δ^j = Σ number · δ_i [b_k] δ^{j−1}$, as few as possible.
 
         The square is symmetric. Higher powers use a derivation: by $D δ^j = j δ^{j−1} D δ$ only the
@@ -235,7 +237,7 @@ class Algebra:
 
     def rate(self, place: int, derivation: Exponents) -> int:
         """The factor by which a derivation multiplies a basis element."""
-        return weighted(derivation, self.monomials[place])
+        return weighted_degree(derivation, self.monomials[place])
 
     @functools.cached_property
     def below(self) -> "Algebra":
@@ -290,7 +292,7 @@ def units(parameters: int) -> tuple[Exponents, ...]:
     return tuple(tuple(int(p == place) for p in range(parameters)) for place in range(parameters))
 
 
-def weighted(weights: Sequence[int], monomial: Exponents) -> int:
+def weighted_degree(weights: Sequence[int], monomial: Exponents) -> int:
     return sum(weight * exponent for weight, exponent in zip(weights, monomial, strict=True))
 
 
@@ -312,7 +314,7 @@ def _divided(monomial: Exponents) -> list[Exponents]:
 
 
 @functools.cache
-def _powers(algebra: Algebra, place: int, power: int) -> tuple[Product, ...]:
+def _powers(algebra: Algebra, place: int, power: int) -> tuple[ProductTerm, ...]:
     products = algebra.products(place)
     if power == 2:
         return tuple((n if i == j else 2 * n, i, j) for n, i, j in products if i <= j)

@@ -35,13 +35,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from .algebra import Algebra, Combination, Exponents, raised, weighted
+from .algebra import Algebra, Combination, Exponents, raised, weighted_degree
 from .grading import gradings
-from .span import Span, Vector
+from .span import ExactVector, Span
 
 Polynomial: TypeAlias = Mapping[Exponents, Fraction | int | float]
 """Numbers by monomials."""
-Terms: TypeAlias = tuple[tuple[Exponents, Fraction], ...]
+PolynomialTerms: TypeAlias = tuple[tuple[Exponents, Fraction], ...]
 
 LARGEST = 16
 """The largest amplification for which relations are used."""
@@ -97,18 +97,18 @@ def least(polynomials: Iterable[Polynomial], most: int | float = math.inf) -> in
 
 
 @functools.lru_cache(maxsize=1024)
-def _least(polynomials: tuple[Terms, ...], most: int | float) -> int:
+def _least(polynomials: tuple[PolynomialTerms, ...], most: int | float) -> int:
     return len(_basis(polynomials, lambda m: (sum(m), m), most)[0])
 
 
-def _terms(polynomial: Polynomial) -> Terms:
+def _terms(polynomial: Polynomial) -> PolynomialTerms:
     """The terms in a fixed order, the largest number first."""
     exact = {monomial: Fraction(number) for monomial, number in polynomial.items() if number}
     return tuple(sorted(exact.items(), key=lambda term: (-abs(term[1]), term[0])))
 
 
 @functools.lru_cache(maxsize=1024)
-def _apolar(polynomials: tuple[Terms, ...], most: int | float) -> Algebra:
+def _apolar(polynomials: tuple[PolynomialTerms, ...], most: int | float) -> Algebra:
     monomials = [[monomial for monomial, _ in terms] for terms in polynomials]
     plain = Algebra.closure(itertools.chain(*monomials))
     if all(len(each) == 1 for each in monomials):
@@ -125,13 +125,15 @@ def _apolar(polynomials: tuple[Terms, ...], most: int | float) -> Algebra:
     return algebra if in_range and loss <= LARGEST else plain
 
 
-def _graded(polynomials: Sequence[Terms], plain: Algebra, grading: Exponents, sign: int) -> Algebra:
+def _graded(
+    polynomials: Sequence[PolynomialTerms], plain: Algebra, grading: Exponents, sign: int
+) -> Algebra:
     """The algebra for a grading. Its basis consists of the first monomials of a degree, or the
     last.
     """
 
     def rank(monomial: Exponents) -> tuple[int, Exponents]:
-        return weighted(grading, monomial), tuple(sign * exponent for exponent in monomial)
+        return weighted_degree(grading, monomial), tuple(sign * exponent for exponent in monomial)
 
     parts = [part for terms in polynomials for part in _parts(terms, grading)]
     basis, span = _basis(parts, rank)
@@ -149,16 +151,18 @@ def _graded(polynomials: Sequence[Terms], plain: Algebra, grading: Exponents, si
     return Algebra(basis, tuple(relations), grading)
 
 
-def _parts(terms: Terms, grading: Exponents) -> list[Terms]:
+def _parts(terms: PolynomialTerms, grading: Exponents) -> list[PolynomialTerms]:
     """The homogeneous parts of a polynomial."""
     parts: dict[int, list[tuple[Exponents, Fraction]]] = {}
     for monomial, number in terms:
-        parts.setdefault(weighted(grading, monomial), []).append((monomial, number))
+        parts.setdefault(weighted_degree(grading, monomial), []).append((monomial, number))
     return [tuple(part) for part in parts.values()]
 
 
 def _basis(
-    polynomials: Sequence[Terms], rank: Callable[[Exponents], Any], most: int | float = math.inf
+    polynomials: Sequence[PolynomialTerms],
+    rank: Callable[[Exponents], Any],
+    most: int | float = math.inf,
 ) -> tuple[tuple[Exponents, ...], Span]:
     """The basis: monomials, in an order that multiplication preserves, that are not in the span of
     earlier ones. Only multiples of these have to be tried, and their divisors are basis elements.
@@ -176,7 +180,7 @@ def _basis(
     return tuple(basis[1:]), span
 
 
-def _derivatives(polynomials: Sequence[Terms], by: Exponents) -> Vector:
+def _derivatives(polynomials: Sequence[PolynomialTerms], by: Exponents) -> ExactVector:
     """∂^α of each polynomial, in divided powers t^γ/γ!."""
     return {
         (k, tuple(map(operator.sub, monomial, by))): number

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from .algebra import Exponents
-from .span import Span, Vector
+from .span import ExactVector, Span
 
 
 def gradings(polynomials: Iterable[Iterable[Exponents]], parameters: int) -> list[Exponents]:
@@ -20,7 +20,7 @@ def gradings(polynomials: Iterable[Iterable[Exponents]], parameters: int) -> lis
     earlier one, as far as the equations for monomials before it allow; monomials for which they do
     not are `apart`.
     """
-    equations: list[Vector] = []
+    equations: list[ExactVector] = []
     ones = found = (1,) * parameters
     for monomials in polynomials:
         apart: list[Exponents] = []
@@ -35,12 +35,12 @@ def gradings(polynomials: Iterable[Iterable[Exponents]], parameters: int) -> lis
     return list(dict.fromkeys([found, ones]))
 
 
-def _difference(first: Exponents, other: Exponents) -> Vector:
+def _difference(first: Exponents, other: Exponents) -> ExactVector:
     pairs = enumerate(zip(first, other, strict=True))
     return {i: Fraction(a - b) for i, (a, b) in pairs if a != b}
 
 
-def _positive(equations: Sequence[Vector], parameters: int) -> Exponents | None:
+def _positive(equations: Sequence[ExactVector], parameters: int) -> Exponents | None:
     """Positive integers w with Σ_i a_i w_i = 0 for each equation a, with all free parameters equal,
     if they exist. Parameters of low degree in the monomials depend on the others, not the others on
     them: their columns come first into the span, and columns within it belong to free parameters.
@@ -54,7 +54,7 @@ def _positive(equations: Sequence[Vector], parameters: int) -> Exponents | None:
     }
     span = Span()
     free = [i for i in sorted(columns, key=lambda i: sizes[i]) if not span.add(i, columns[i])]
-    rest: Vector = {}
+    rest: ExactVector = {}
     for i in free:
         rest |= {number: rest.get(number, Fraction(0)) - c for number, c in columns[i].items()}
     solved = span.coordinates(rest)

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias, final
 
-Vector: TypeAlias = dict[Any, Fraction]
+ExactVector: TypeAlias = dict[Any, Fraction]
 """Entries by name; missing entries are 0."""
 
 
@@ -15,7 +15,7 @@ class Span:
     """
 
     def __init__(self, vectors: Iterable[tuple[Hashable, Mapping[Any, Fraction]]] = ()):
-        self._rows: dict[Hashable, tuple[Vector, Vector]] = {}
+        self._rows: dict[Hashable, tuple[ExactVector, ExactVector]] = {}
         for name, vector in vectors:
             self.add(name, vector)
 
@@ -26,19 +26,19 @@ class Span:
             self._rows[next(iter(rest))] = rest, {name: Fraction(1)} | combination
         return bool(rest)
 
-    def coordinates(self, vector: Mapping[Any, Fraction]) -> Vector | None:
+    def coordinates(self, vector: Mapping[Any, Fraction]) -> ExactVector | None:
         """A vector as a combination of the added vectors; None if it is outside of their span.
         Vectors that depended on earlier ones have the coefficient 0.
         """
         rest, combination = self._reduced(vector)
         return None if rest else {name: -number for name, number in combination.items()}
 
-    def _reduced(self, vector: Mapping[Any, Fraction]) -> tuple[Vector, Vector]:
+    def _reduced(self, vector: Mapping[Any, Fraction]) -> tuple[ExactVector, ExactVector]:
         """The vector minus multiples of the reduced ones, so that it has 0 at their pivots, and the
         combination that was added to achieve this.
         """
         rest = {name: number for name, number in vector.items() if number}
-        combination: Vector = {}
+        combination: ExactVector = {}
         for pivot, (row, parts) in self._rows.items():
             if pivot in rest:
                 factor = rest[pivot] / row[pivot]
@@ -47,7 +47,7 @@ class Span:
         return rest, combination
 
 
-def _subtract(vector: Vector, other: Vector, factor: Fraction) -> None:
+def _subtract(vector: ExactVector, other: ExactVector, factor: Fraction) -> None:
     for name, number in other.items():
         difference = vector.get(name, Fraction(0)) - factor * number
         if difference:

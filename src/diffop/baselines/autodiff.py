@@ -19,7 +19,7 @@ from ..probes.base import Draw
 from ..terms.gradient import gradient
 from ..terms.term import Part
 from .base import AbstractBaseline, ScalarFunction
-from .directions import Second, Weighted, drawn_directions, looped, mapped, summed
+from .directions import Second, Weighted, all_at_once, drawn_directions, looped, over_all_sets
 from .evaluation import Local
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class AbstractAutodiff(AbstractBaseline):
 
         def second(factors: Factors) -> ScalarArray:
             drawn = drawn_directions(factors, started, point)
-            return summed(partial(self.weighted_sum, u, x), drawn)
+            return over_all_sets(partial(self.weighted_sum, u, x), drawn)
 
         return Local(
             value=lambda: u(x),
@@ -115,7 +115,7 @@ class SDGD(AbstractAutodiff):
     probe: ClassVar[AbstractProbe] = Sparse()
 
     def weighted_sum(self, u: ScalarFunction, x: Vector, weighted: Weighted) -> ScalarArray:
-        return mapped(reverse_over_reverse(u, x), weighted, x)
+        return all_at_once(reverse_over_reverse(u, x), weighted, x)
 
 
 @final
@@ -146,7 +146,7 @@ class ForwardOverReverse(AbstractAutodiff):
     probe: ClassVar[AbstractProbe] = Sparse()
 
     def weighted_sum(self, u: ScalarFunction, x: Vector, weighted: Weighted) -> ScalarArray:
-        return mapped(forward_over_reverse(u, x), weighted, x)
+        return all_at_once(forward_over_reverse(u, x), weighted, x)
 
 
 @final
@@ -180,7 +180,7 @@ class PaperJet(AbstractAutodiff):
     probe: ClassVar[AbstractProbe] = Sparse()
 
     def weighted_sum(self, u: ScalarFunction, x: Vector, weighted: Weighted) -> ScalarArray:
-        return mapped(along_jets(u, x), weighted, x)
+        return all_at_once(along_jets(u, x), weighted, x)
 
 
 @final
@@ -212,7 +212,7 @@ class HTE(AbstractAutodiff):
     probe: ClassVar[AbstractProbe] = Rademacher()
 
     def weighted_sum(self, u: ScalarFunction, x: Vector, weighted: Weighted) -> ScalarArray:
-        return mapped(forward_over_reverse(u, x), weighted, x)
+        return all_at_once(forward_over_reverse(u, x), weighted, x)
 
 
 def reverse_over_reverse(u: ScalarFunction, x: Vector) -> Second:

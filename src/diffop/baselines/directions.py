@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from ..array_types import RowArray, ScalarArray, Vector, Weights
-from ..jets.directions import Rows, SparseRows, to_dense
+from ..jets.directions import Rows
 from ..jets.point import Point
 from ..jets.terms import Factors
 from ..probes.base import Draw
@@ -51,7 +51,7 @@ def _read(jets: Any) -> Weighted:
     return Weighted(jets.directions[0], jets.weights)
 
 
-def mapped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
+def all_at_once(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
     """Σ_r w_r (v_r·∇)² u, all directions at once: n times the memory of one."""
     rows = jax.tree.map(jnp.asarray, weighted.rows)
     each = jax.vmap(lambda row: second(dense(row, x)))(rows)
@@ -79,19 +79,21 @@ def looped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
 
 def dense(row: Rows, x: Vector) -> Vector:
     """One direction, a row of several, as a vector like x."""
-    if not isinstance(row, SparseRows):
-        return row.array.astype(x.dtype)
     values = jnp.asarray(row.values).astype(x.dtype)
+    if row.positions is None:
+        return values
     if values.shape[0] == 1:  # one-hot, as in the paper: XLA can fuse it, unlike a scatter
         return values[0] * jax.nn.one_hot(row.positions[0], x.size, dtype=x.dtype)
     return jnp.zeros_like(x).at[row.positions].add(values)
 
 
-def summed(sum_of: Callable[[Weighted], ScalarArray], sets: Sequence[Weighted]) -> ScalarArray:
+def over_all_sets(
+    sum_of: Callable[[Weighted], ScalarArray], sets: Sequence[Weighted]
+) -> ScalarArray:
     """The sum over several sets of directions."""
     return reduce(operator.add, map(sum_of, sets))
 
 
 def array(weighted: Weighted, x: Vector) -> RowArray:
     """All directions as rows of an array."""
-    return to_dense(weighted.rows, x.size, x.dtype)
+    return weighted.rows.dense(x.size, x.dtype)

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..array_types import ScalarArray, Vector
-from ..jets.directions import to_dense
 from ..jets.point import Point
 from ..jets.terms import Factors
 from ..jets.vector_terms import GradientTerms
@@ -65,4 +64,4 @@ def _derivative(segment: Segment, local: Local, point: Point) -> PyTree:
     (jets,) = exact_jets(segment.product, point)  # directions of order one add up to one
     (x,) = point.args
     weight = jnp.asarray(jets.weights[0]).astype(x.dtype)
-    return local.slope(weight * to_dense(jets.directions[0], x.size, x.dtype)[0])
+    return local.slope(weight * jets.directions[0].dense(x.size, x.dtype)[0])

@@ -17,7 +17,7 @@ from ..scalars import plain
 from ..terms.gradient import gradient
 from ..terms.term import Part
 from .base import AbstractBaseline, ScalarFunction
-from .directions import drawn_directions, mapped, summed
+from .directions import all_at_once, drawn_directions, over_all_sets
 from .evaluation import Local
 
 
@@ -94,7 +94,7 @@ class FiniteDifferences(AbstractBaseline):
 
         def second(factors: Factors) -> ScalarArray:
             drawn = drawn_directions(factors, started, point)
-            return summed(lambda each: mapped(curvature, each, x), drawn)
+            return over_all_sets(lambda each: all_at_once(curvature, each, x), drawn)
 
         return Local(lambda: u(x), slope, slopes, second)
 

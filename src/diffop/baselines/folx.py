@@ -18,7 +18,7 @@ from ..probes.base import Draw
 from ..terms.gradient import gradient
 from ..terms.term import Part
 from .base import AbstractBaseline, ScalarFunction
-from .directions import Weighted, all_directions, array, summed
+from .directions import Weighted, all_directions, array, over_all_sets
 from .evaluation import Local
 
 
@@ -62,7 +62,7 @@ class Folx(AbstractBaseline):
         def second(factors: Factors) -> ScalarArray:
             if _is_laplacian(factors):
                 return laplacian(u, x)
-            return summed(partial(_along, u, x), all_directions(factors, point))
+            return over_all_sets(partial(_along, u, x), all_directions(factors, point))
 
         return Local(
             value=lambda: u(x),

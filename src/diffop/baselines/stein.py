@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..array_types import PerDirection, Probes, ScalarArray, Vector
-from ..jets.directions import Rows, SparseRows
+from ..jets.directions import Rows
 from ..jets.point import Point
 from ..jets.terms import Factors
 from ..jets.vector_terms import GradientTerms
@@ -19,7 +19,7 @@ from ..streams import stream
 from ..terms.gradient import gradient
 from ..terms.term import Part
 from .base import AbstractBaseline, ScalarFunction
-from .directions import Weighted, all_directions, summed
+from .directions import Weighted, all_directions, over_all_sets
 from .evaluation import Local
 
 
@@ -95,7 +95,9 @@ class Stein(AbstractBaseline):
             return gradient(lambda y: jnp.vdot(odd @ z, y), point, factor)
 
         def second(factors: Factors) -> ScalarArray:
-            return summed(lambda each: even @ _forms(z, each), all_directions(factors, point))
+            return over_all_sets(
+                lambda each: even @ _forms(z, each), all_directions(factors, point)
+            )
 
         return Local(
             value=lambda: jnp.mean(ahead + behind) / 2,
@@ -119,10 +121,9 @@ def _forms(z: Probes, weighted: Weighted) -> PerDirection:
 
 def _products(rows: Rows, z: Probes) -> tuple[Array, Array]:
     """v_r·z for each z and r, and |v_r|² as one row."""
-    if not isinstance(rows, SparseRows):
-        array = rows.array.astype(z.dtype)
-        return z @ array.T, jnp.sum(array**2, axis=1)[None]
     values, positions = jnp.asarray(rows.values).astype(z.dtype), rows.positions
+    if positions is None:
+        return z @ values.T, jnp.sum(values**2, axis=1)[None]
     # equal positions of a direction add up
     same = (positions[:, :, None] == positions[:, None, :]).astype(z.dtype)
     squares = jnp.einsum("ri,rj,rij->r", values, values, same)

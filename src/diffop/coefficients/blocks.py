@@ -87,14 +87,14 @@ def _added(left: Block, right: Block) -> Block:
     return left.with_values(first + second, 1)
 
 
-Weights: TypeAlias = Any
+CollapsedWeights: TypeAlias = Any
 """How the directions of two coefficients meet: None for each direction separately, a number for a
 sum with that weight, an array `(n,)` for a weighted sum, `(m, n)` for m of them; `PairWeights` if
 every direction meets every other.
 """
 
 
-def uniform(weights: Any) -> float | None:
+def common_weight(weights: Any) -> float | None:
     """The common value of known, real, equal weights; otherwise None."""
     known = isinstance(weights, np.ndarray) and not np.iscomplexobj(weights)
     if not known or weights.ndim != 1 or weights.size == 0:
@@ -115,7 +115,7 @@ def moved(c: Blocks, relation: Relation, dtype: Any) -> Blocks | None:
     return applied([c], [None], relation, None, dtype)
 
 
-def collapsed(c: Blocks, weights: Weights, dtype: Any) -> Blocks:
+def collapsed(c: Blocks, weights: CollapsedWeights, dtype: Any) -> Blocks:
     """Σ_r w_r c_r."""
     result = applied([c], [None], unchanged(c.shape[1:]), weights, dtype, summed=True)
     assert result is not None
@@ -126,7 +126,7 @@ def applied(
     coefficients: Sequence[Blocks | None],
     arrays: Sequence[Any],
     relation: Relation,
-    weights: Weights,
+    weights: CollapsedWeights,
     dtype: Any,
     summed: bool = False,
     **how: Any,
@@ -144,7 +144,7 @@ def applied(
     return collected(parts, (count, *relation.shape))
 
 
-def _lead(weights: Weights) -> tuple[int, ...]:
+def _lead(weights: CollapsedWeights) -> tuple[int, ...]:
     """The axes of the sums that weights describe."""
     if isinstance(weights, PairWeights):
         return jnp.shape(weights.entries)[:-2]
@@ -156,7 +156,7 @@ def _part(
     coefficients: Sequence[Blocks | None],
     arrays: Sequence[Any],
     relation: Relation,
-    weights: Weights,
+    weights: CollapsedWeights,
     dtype: Any,
     summed: bool,
     how: dict[str, Any],
@@ -172,7 +172,7 @@ def _part(
 
 
 def _direction(
-    product: TiedProduct, directions: list[Coordinate], weights: Weights, summed: bool
+    product: TiedProduct, directions: list[Coordinate], weights: CollapsedWeights, summed: bool
 ) -> Coordinate:
     """The coordinate of the result's direction, from directions that meet."""
     if isinstance(weights, PairWeights):

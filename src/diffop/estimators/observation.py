@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ..jets.directions import SparseRows
 from ..jets.point import Point
 from ..probes import Importance, RunningMagnitudes
 from ..probes.base import Draw
@@ -33,7 +32,7 @@ def observe(
     if not jets or jets[0].design is None:
         return memory  # nothing was drawn: the estimate is exact
     (rows, *others) = [rows for moved in jets[0].tangents.values() for rows in moved.values()]
-    if others or not isinstance(rows, SparseRows) or rows.positions.shape[1] != 1:
+    if others or rows.positions is None or rows.values.shape[1] != 1:
         raise ValueError(
             "observe needs an estimate of a single sum over coordinates; got one whose terms have "
             "other directions."

@@ -1,6 +1,6 @@
 """Jets: directions and weights, the sets of terms that they stand for, and what is pushed."""
 
-from .directions import DenseRows, SparseRows
+from .directions import Rows
 from .fields import Number
 from .point import Point
 from .pushes import Group
@@ -9,7 +9,6 @@ from .terms import Factor
 from .weighted_jets import WeightedJets
 
 __all__ = [
-    "DenseRows",
     "Factor",
     "Group",
     "Number",
@@ -18,7 +17,7 @@ __all__ = [
     "Point",
     "Push",
     "ResolvedPlan",
-    "SparseRows",
+    "Rows",
     "WeightedJets",
 ]
 

@@ -15,18 +15,15 @@ from typing import TypeAlias
 import numpy as np
 from jax.core import Tracer
 
-from ..algebra.algebra import Exponents
-from ..algebra.apolar import apolar, least
+from ..algebra.apolar import Polynomial, apolar, least
 from .arranged_terms import Derivative, mixed
-from .directions import Directions, SparseRows
+from .directions import Directions
 from .point import Point
 from .terms import Factors, Terms
 from .weighted_jets import WeightedJets
 
-Derivatives: TypeAlias = dict[Derivative, Fraction]
+DerivativeSum: TypeAlias = dict[Derivative, Fraction]
 """A sum of derivatives with respect to single coordinates: their numbers."""
-Polynomial: TypeAlias = dict[Exponents, Fraction]
-"""Numbers by exponents of variables, as `apolar` takes them."""
 
 MOST = 64
 """The largest number of arrays that a program may carry in place of rows."""
@@ -34,11 +31,11 @@ TERMS = 1024
 """Polynomials with more derivatives are not considered."""
 
 
-def polynomial_of(factors: Factors, point: Point) -> Derivatives | None:
+def polynomial_of(factors: Factors, point: Point) -> DerivativeSum | None:
     """The derivatives whose sum a product of factors is, or None if the algebra would take too many
     arrays.
     """
-    found = written_out(factors, point)
+    found = as_derivative_sum(factors, point)
     if not found:
         return None
     (polynomial,) = by_exponents([found])
@@ -46,7 +43,7 @@ def polynomial_of(factors: Factors, point: Point) -> Derivatives | None:
     return found if short else None
 
 
-def written_out(factors: Factors, point: Point) -> Derivatives | None:
+def as_derivative_sum(factors: Factors, point: Point) -> DerivativeSum | None:
     """The derivatives whose sum a product of factors is. None if its terms are not known numbers
     times derivatives with respect to coordinates, or if they are many.
     """
@@ -60,7 +57,7 @@ def written_out(factors: Factors, point: Point) -> Derivatives | None:
     variables = {each for jets, _ in sets for slot in jets.slots for each in _places(slot)}
     if 2 * len(variables) > MOST:  # degree one, and as many of degree order − 1
         return None
-    total: Derivatives = {(): Fraction(1)}
+    total: DerivativeSum = {(): Fraction(1)}
     for factor in (each for jets, power in sets for each in [_sum(jets)] * power):
         total = _product(total, factor)
         if len(total) > TERMS:
@@ -68,7 +65,7 @@ def written_out(factors: Factors, point: Point) -> Derivatives | None:
     return total
 
 
-def by_exponents(sums: Iterable[Derivatives]) -> list[Polynomial]:
+def by_exponents(sums: Iterable[DerivativeSum]) -> list[Polynomial]:
     """Sums of derivatives as polynomials in all of their variables."""
     sums = list(sums)
     variables = sorted({variable for each in sums for alpha in each for variable, _ in alpha})
@@ -84,21 +81,20 @@ def by_exponents(sums: Iterable[Derivatives]) -> list[Polynomial]:
 def _is_known(jets: WeightedJets) -> bool:
     """Whether the terms are finite numbers times derivatives with respect to known coordinates."""
     rows = [each for slot in jets.slots for each in slot.values()]
-    if jets.contracted or not all(isinstance(each, SparseRows) for each in rows):
+    known = all(each.known for each in rows) and not isinstance(jets.weights, Tracer)
+    if jets.contracted or not known:
         return False
-    arrays = [array for each in rows for array in (each.positions, each.values)]  # pyright: ignore
-    if isinstance(jets.weights, Tracer) or not all(isinstance(a, np.ndarray) for a in arrays):
-        return False
-    return all(np.isfinite(np.asarray(array)).all() for array in (jets.weights, *arrays))
+    arrays = (jets.weights, *(each.values for each in rows))
+    return all(np.isfinite(np.asarray(array)).all() for array in arrays)
 
 
 def _places(slot: Directions) -> set[tuple[int, int]]:
     return {(argnum, i) for argnum, rows in slot.items() for i in rows.positions.ravel().tolist()}  # pyright: ignore
 
 
-def _sum(jets: WeightedJets) -> Derivatives:
+def _sum(jets: WeightedJets) -> DerivativeSum:
     """Σ_r w_r Π_j (v_rj·∇)^{p_j}."""
-    terms: list[Derivatives] = []
+    terms: list[DerivativeSum] = []
     for row, weight in enumerate(np.asarray(jets.weights).tolist()):
         powers = zip(jets.slots, jets.output, strict=True)
         forms = [_linear_form(slot, row) for slot, power in powers for _ in range(power)]
@@ -106,7 +102,7 @@ def _sum(jets: WeightedJets) -> Derivatives:
     return _collected(item for term in terms for item in term.items())
 
 
-def _linear_form(slot: Directions, row: int) -> Derivatives:
+def _linear_form(slot: Directions, row: int) -> DerivativeSum:
     """v·∇."""
     return _collected(
         ((((argnum, i), 1),), Fraction(value))
@@ -115,14 +111,14 @@ def _linear_form(slot: Directions, row: int) -> Derivatives:
     )
 
 
-def _product(left: Derivatives, right: Derivatives) -> Derivatives:
+def _product(left: DerivativeSum, right: DerivativeSum) -> DerivativeSum:
     pairs = itertools.product(left.items(), right.items())
     return _collected((mixed(a, b), m * n) for (a, m), (b, n) in pairs)
 
 
-def _collected(terms: Iterable[tuple[Derivative, Fraction]]) -> Derivatives:
+def _collected(terms: Iterable[tuple[Derivative, Fraction]]) -> DerivativeSum:
     """A sum of terms without those that cancel."""
-    total: Derivatives = {}
+    total: DerivativeSum = {}
     for alpha, number in terms:
         total[alpha] = total.get(alpha, Fraction(0)) + number
     return {alpha: number for alpha, number in total.items() if number}

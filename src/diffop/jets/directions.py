@@ -3,7 +3,7 @@ position, not d numbers.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, final
 
 import equinox as eqx
@@ -13,49 +13,50 @@ import numpy as np
 from jaxtyping import Array
 
 from .. import taylor
-from ..array_types import Entries, PerDirection, Positions, RowArray
+from ..array_types import DirectionValues, PerDirection, Positions, RowArray
 from ..taylor.coefficients import Coefficient
 from ..taylor.seeds import of_part
 from .point import Point
 
 
 @final
-class SparseRows(eqx.Module):
-    """n directions with s entries each: $v_r = Σ_j c_{rj} e_{p_{rj}}$, with the values c and the
-    positions p. Repeated positions add up.
+class Rows(eqx.Module):
+    """n directions in the coordinates of an argument: $v_r = Σ_j c_{rj} e_{p_{rj}}$, with the
+    values c at the positions p.
 
-    !!! example
-
-        ```python
-        import numpy as np
-        import diffop as do
-
-        do.jets.SparseRows(np.array([[0, 2]]), np.array([[1, -1]]))  # e_0 − e_2
-        ```
-    """
-
-    positions: Positions
-    values: Entries
-
-
-@final
-class DenseRows(eqx.Module):
-    """n directions as rows.
+    - `values`: `(n, s)`.
+    - `positions`: `(n, s)`; repeated ones add up. Without them there is a value for every
+        coordinate, in order.
 
     !!! example
 
         ```python
         import jax.numpy as jnp
+        import numpy as np
         import diffop as do
 
-        do.jets.DenseRows(jnp.ones((2, 5)))
+        do.jets.Rows(np.array([[1, -1]]), np.array([[0, 2]]))  # e_0 − e_2
+        do.jets.Rows(jnp.ones((2, 5)))
         ```
     """
 
-    array: RowArray
+    values: DirectionValues
+    positions: Positions | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether these are positions and values that are known while tracing."""
+        return isinstance(self.positions, np.ndarray) and isinstance(self.values, np.ndarray)
+
+    def dense(self, size: int, dtype: Any) -> RowArray:
+        """The directions as rows of an array."""
+        values = jnp.asarray(self.values).astype(dtype)
+        if self.positions is None:
+            return values
+        numbers = np.arange(values.shape[0])[:, None]
+        return jnp.zeros((values.shape[0], size), dtype).at[numbers, self.positions].add(values)
 
 
-Rows: TypeAlias = SparseRows | DenseRows
 Directions: TypeAlias = Mapping[int, Rows]
 """The n directions of each argument that moves."""
 _SPARSE = 16
@@ -68,22 +69,13 @@ def basis(argnum: int, positions: Any) -> Directions:
     """The basis vectors at these coordinates of one argument."""
     positions = positions[:, None]
     values = np.ones if isinstance(positions, np.ndarray) else jnp.ones
-    return {argnum: SparseRows(positions, values(positions.shape, dtype=np.int32))}
+    return {argnum: Rows(values(positions.shape, dtype=np.int32), positions)}
 
 
 def count(directions: Directions) -> int:
     for rows in directions.values():
-        return rows.positions.shape[0] if isinstance(rows, SparseRows) else rows.array.shape[0]
+        return rows.values.shape[0]
     raise ValueError("directions of no argument at all")
-
-
-def to_dense(rows: Rows, size: int, dtype: Any) -> RowArray:
-    """The directions as rows of an array."""
-    if isinstance(rows, DenseRows):
-        return rows.array.astype(dtype)
-    numbers = np.arange(rows.positions.shape[0])[:, None]
-    zeros = jnp.zeros((rows.positions.shape[0], size), dtype)
-    return zeros.at[numbers, rows.positions].add(jnp.asarray(rows.values).astype(dtype))
 
 
 def rows_at(directions: Directions, index: Any) -> Directions:
@@ -93,9 +85,7 @@ def rows_at(directions: Directions, index: Any) -> Directions:
 
 def largest_entries(directions: Directions) -> Array | None:
     """The largest entry of each direction; None if all entries are integers."""
-    entries = [
-        rows.array if isinstance(rows, DenseRows) else rows.values for rows in directions.values()
-    ]
+    entries = [rows.values for rows in directions.values()]
     if not any(jnp.issubdtype(each.dtype, jnp.inexact) for each in entries):
         return None
     kind = _widest(entries)
@@ -111,10 +101,7 @@ def divided(directions: Directions, numbers: Array) -> Directions:
         return jnp.asarray(entries).astype(kind) / numbers.astype(kind)[:, None]
 
     return {
-        argnum: DenseRows(by_row(rows.array))
-        if isinstance(rows, DenseRows)
-        else SparseRows(rows.positions, by_row(rows.values))
-        for argnum, rows in directions.items()
+        argnum: Rows(by_row(rows.values), rows.positions) for argnum, rows in directions.items()
     }
 
 
@@ -138,17 +125,22 @@ def combine(
 
 
 def _combine_rows(parts: Sequence[tuple[int | float, Rows]], argnum: int, point: Point) -> Rows:
-    sparse = [(a, rows) for a, rows in parts if isinstance(rows, SparseRows)]
-    if len(sparse) == len(parts):
-        return SparseRows(
-            _concatenate([rows.positions for _, rows in sparse], axis=1),
-            _concatenate([rows.values * a for a, rows in sparse], axis=1),
-        )
+    positions = _all_positions(rows for _, rows in parts)
+    if positions is not None:
+        values = _concatenate([rows.values * a for a, rows in parts], axis=1)
+        return Rows(values, _concatenate(positions, axis=1))
     dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
     total = jnp.zeros((count({argnum: parts[0][1]}), size), dtype)
     for a, rows in parts:
-        total = total + a * to_dense(rows, size, dtype) if a else total
-    return DenseRows(total)
+        total = total + a * rows.dense(size, dtype) if a else total
+    return Rows(total)
+
+
+def _all_positions(rows: Iterable[Rows]) -> list[Positions] | None:
+    """The positions of all of them; None if one has none."""
+    positions = [each.positions for each in rows]
+    known = [each for each in positions if each is not None]
+    return known if len(known) == len(positions) else None
 
 
 def sum_of(parts: Sequence[tuple[Any, Any, Directions]], point: Point) -> Directions:
@@ -165,18 +157,18 @@ def sum_of(parts: Sequence[tuple[Any, Any, Directions]], point: Point) -> Direct
 def _row(parts: Sequence[tuple[Any, Any, Rows]], argnum: int, point: Point) -> Rows:
     dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
     weighted = [(_weights(number, weights, dtype), rows) for number, weights, rows in parts]
-    sparse = [
-        (rows.positions.reshape(-1), _by_row(weights, rows).reshape(-1))
-        for weights, rows in weighted
-        if isinstance(rows, SparseRows)
+    positions = _all_positions(rows for _, rows in weighted)
+    if positions is not None and sum(each.size for each in positions) * _SPARSE <= size:
+        values = [_by_row(weights, rows).reshape(-1) for weights, rows in weighted]
+        flat = [each.reshape(-1) for each in positions]
+        return Rows(_concatenate(values, 0)[None], _concatenate(flat, 0)[None])
+    sums = [
+        w @ rows.values.astype(dtype)
+        if rows.positions is None
+        else _scattered(rows.positions.reshape(-1), _by_row(w, rows).reshape(-1), size)
+        for w, rows in weighted
     ]
-    entries = sum(positions.size for positions, _ in sparse)
-    if len(sparse) == len(parts) and entries * _SPARSE <= size:
-        positions, values = zip(*sparse, strict=True)
-        return SparseRows(_concatenate(positions, 0)[None], _concatenate(values, 0)[None])
-    dense = [w @ rows.array.astype(dtype) for w, rows in weighted if isinstance(rows, DenseRows)]
-    scattered = [_scattered(*entries, size) for entries in sparse]
-    return DenseRows(functools.reduce(jnp.add, dense + scattered)[None])
+    return Rows(functools.reduce(jnp.add, sums)[None])
 
 
 def _weights(number: Any, weights: Any, dtype: Any) -> Array:
@@ -186,7 +178,7 @@ def _weights(number: Any, weights: Any, dtype: Any) -> Array:
     return jnp.asarray(number).astype(dtype) * jnp.asarray(weights).astype(dtype)
 
 
-def _by_row(weights: Array, rows: SparseRows) -> Array:
+def _by_row(weights: Array, rows: Rows) -> Array:
     return weights[:, None] * jnp.asarray(rows.values).astype(weights.dtype)
 
 
@@ -208,41 +200,28 @@ def interleave(blocks: Sequence[Directions], point: Point) -> Directions:
 
 def stack(blocks: Sequence[Directions], point: Point) -> Directions:
     """Several sets of directions, concatenated. Where an argument does not move there are zeros."""
-    sizes = [count(block) for block in blocks]
-    moving = _by_argument(blocks)
+    still = [Rows(none, none) for none in (np.zeros((count(each), 0), np.int32) for each in blocks)]
+    pairs = list(zip(blocks, still, strict=True))
     return {
-        argnum: _stack_rows([(dict(parts).get(j), n) for j, n in enumerate(sizes)], argnum, point)
-        for argnum, parts in moving.items()
+        argnum: _stack_rows([block.get(argnum, none) for block, none in pairs], argnum, point)
+        for argnum in _by_argument(blocks)
     }
 
 
-def _stack_rows(parts: Sequence[tuple[Rows | None, int]], argnum: int, point: Point) -> Rows:
-    if all(rows is None or isinstance(rows, SparseRows) for rows, _ in parts):
-        width = max(rows.positions.shape[1] for rows, _ in parts if isinstance(rows, SparseRows))
-        padded = [_padded(rows, count, width) for rows, count in parts]
-        return SparseRows(
-            _concatenate([rows.positions for rows in padded], axis=0),
-            _concatenate([rows.values for rows in padded], axis=0),
-        )
-    dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
-    dense = [
-        jnp.zeros((count, size), dtype) if rows is None else to_dense(rows, size, dtype)
-        for rows, count in parts
-    ]
-    return DenseRows(jnp.concatenate(dense))
+def _stack_rows(parts: Sequence[Rows], argnum: int, point: Point) -> Rows:
+    positions = _all_positions(parts)
+    if positions is None:
+        dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
+        return Rows(jnp.concatenate([rows.dense(size, dtype) for rows in parts]))
+    width = max(each.shape[1] for each in positions)
+    values = [_padded(rows.values, width) for rows in parts]
+    return Rows(_concatenate(values, 0), _concatenate([_padded(p, width) for p in positions], 0))
 
 
-def _padded(rows: Rows | None, count: int, width: int) -> SparseRows:
-    """The same directions with `width` entries each, some of them zero."""
-    if rows is None:
-        zeros = np.zeros((count, width), np.int32)
-        return SparseRows(zeros, zeros)
-    assert isinstance(rows, SparseRows)
-    missing = np.zeros((count, width - rows.positions.shape[1]), np.int32)
-    return SparseRows(
-        _concatenate([rows.positions, missing], axis=1),
-        _concatenate([rows.values, missing], axis=1),
-    )
+def _padded(entries: Any, width: int) -> Any:
+    """Rows with `width` entries each, some of them zero."""
+    missing = np.zeros((entries.shape[0], width - entries.shape[1]), np.int32)
+    return _concatenate([entries, missing], axis=1)
 
 
 def _concatenate(arrays: Sequence[Any], axis: int) -> Any:
@@ -278,10 +257,10 @@ def _leaf_tangent(
     rows: Rows, start: int, stop: int, shape: tuple[int, ...], dtype: Any
 ) -> Coefficient:
     """The part of the directions in the coordinates start … stop − 1."""
-    if isinstance(rows, DenseRows):
-        part = rows.array[:, start:stop] if stop - start != rows.array.shape[1] else rows.array
-        return taylor.Full(part.reshape(part.shape[0], *shape).astype(dtype))
     values = rows.values
+    if rows.positions is None:
+        part = values[:, start:stop] if stop - start != values.shape[1] else values
+        return taylor.Full(jnp.asarray(part).reshape(part.shape[0], *shape).astype(dtype))
     if not (isinstance(values, np.ndarray) and (values == 1).all()):
         values = jnp.asarray(values).astype(dtype)
     return of_part(rows.positions, values, start, shape)
@@ -290,8 +269,7 @@ def _leaf_tangent(
 def project(directions: Directions, argnum: int, outputs: RowArray) -> PerDirection:
     """v_r · y_r for each direction and its output."""
     rows = directions[argnum]
-    if isinstance(rows, DenseRows):
-        return jnp.sum(rows.array.astype(outputs.dtype) * outputs, axis=1)
-    numbers = np.arange(rows.positions.shape[0])[:, None]
     values = jnp.asarray(rows.values).astype(outputs.dtype)
-    return jnp.sum(values * outputs[numbers, rows.positions], axis=1)
+    if rows.positions is not None:
+        outputs = outputs[np.arange(values.shape[0])[:, None], rows.positions]
+    return jnp.sum(values * outputs, axis=1)

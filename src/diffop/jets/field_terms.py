@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..array_types import RowArray, SubRows, TermNumbers
-from .directions import Rows, SparseRows, basis, count, to_dense
+from .directions import Rows, basis, count
 from .fields import (
     Field,
     SparseColumns,
@@ -122,17 +122,17 @@ class QuadraticTerms(ProbedTerms):
             if index is not None:
                 positions, values = jnp.asarray(positions)[index], values[index]
             places = self.positions(point, positions.reshape(-1)).reshape(positions.shape)
-            return SparseRows(places, values)
+            return Rows(values, places)
         size, dtype = self.dimension(point), point.dtype(self.argnum)
         if callable(value):
             numbers = np.arange(size, dtype=np.int32) if index is None else index
-            unit = SparseRows(numbers[:, None], np.ones((numbers.shape[0], 1), np.int32))
-            return self.embed(apply_rows(value, to_dense(unit, size, dtype)), point)
+            unit = basis(self.argnum, numbers)[self.argnum]
+            return self.embed(apply_rows(value, unit.dense(size, dtype)), point)
         if value.ndim == 2:
             return self.embed(value.T if index is None else value.T[index], point)
         entries = jnp.broadcast_to(value, (size,))
         entries = entries if index is None else entries[index]
-        return SparseRows(self.positions(point, index)[:, None], entries[:, None])
+        return Rows(entries[:, None], self.positions(point, index)[:, None])
 
 
 @final

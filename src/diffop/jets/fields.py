@@ -14,8 +14,9 @@ from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from ..array_types import ColumnArray, Entries, Positions, RowArray, SubRows, Vector
-from .identity import Known, split_known
+from ..array_types import ColumnArray, DirectionValues, Positions, RowArray, SubRows, Vector
+from ..held import KnownArray
+from .identity import split_known
 from .point import Point
 
 if TYPE_CHECKING:
@@ -83,12 +84,12 @@ class SparseColumns(eqx.Module):
         ```
     """
 
-    values: Entries
+    values: DirectionValues
     rows: int = eqx.field(static=True)
-    _known: Known | None = eqx.field(static=True)
+    _known: KnownArray | None = eqx.field(static=True)
     _traced: Any
 
-    def __init__(self, positions: Positions, values: Entries, rows: int) -> None:
+    def __init__(self, positions: Positions, values: DirectionValues, rows: int) -> None:
         self._known, self._traced = split_known(positions)
         self.values, self.rows = values, rows
 

@@ -5,53 +5,23 @@ array has no value yet, so a tracer is known to be equal only to itself. The sam
 of which this process has only a part.
 """
 
-import functools
 from collections.abc import Hashable
-from typing import Any, final
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-
-@final
-class Known:
-    """A NumPy array as part of a pytree's structure, not as a leaf: arrays that are no
-    coefficients, such as the numbers of coordinates, must not be learnt, scaled or differentiated.
-    Compared by content.
-
-    """
-
-    def __init__(self, array: Any) -> None:
-        self.array = np.asarray(array)
-
-    @functools.cached_property
-    def _digest(self) -> int:
-        return hash((str(self.array.dtype), self.array.shape, self.array.tobytes()))
-
-    def __hash__(self) -> int:
-        return self._digest
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return (
-            isinstance(other, Known)
-            and self.array.dtype == other.array.dtype
-            and np.array_equal(self.array, other.array)
-        )
-
-    def __repr__(self) -> str:
-        return f"Known({self.array.dtype}{list(self.array.shape)})"
+from ..held import KnownArray
 
 
-def split_known(array: Any) -> tuple[Known | None, Any]:
+def split_known(array: Any) -> tuple[KnownArray | None, Any]:
     """An array as part of the structure if it is known, and as a leaf if it is traced."""
     if isinstance(array, Tracer) or not _is_here(array):
         return None, array
     if isinstance(array, jax.Array | np.ndarray):
-        return Known(array), None
+        return KnownArray(array), None
     return None, array  # a placeholder of an array while a pytree is flattened
 
 

@@ -10,11 +10,12 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from ..array_types import SubRows, TermNumbers, TermPositions
+from ..held import KnownArray
 from ..notation import derivative_symbol, superscript
 from .arranged_terms import ArrangedTerms, Derivative, mixed
 from .directions import basis
 from .fields import Field, Number, is_constant, resolve
-from .identity import Known, split_known
+from .identity import split_known
 from .point import Point
 from .terms import TRACE, ProbedTerms, Target, Terms
 from .weighted_jets import WeightedJets, terms_along
@@ -116,14 +117,14 @@ class CoordinateTerms(Terms):
 
     argnums: tuple[int, ...] = eqx.field(static=True)
     pattern: tuple[int, ...] = eqx.field(static=True)
-    _numbers: Known | None = eqx.field(static=True)
+    _numbers: KnownArray | None = eqx.field(static=True)
     _field: Field | None
-    rows: Known | None = eqx.field(static=True)
+    rows: KnownArray | None = eqx.field(static=True)
     equal: bool = eqx.field(static=True)
     """Whether all coefficients have one magnitude; they are then drawn without replacement."""
     bound: tuple[int, ...] = eqx.field(static=True)
     """The largest coordinate in each slot."""
-    _known: Known | None = eqx.field(static=True)
+    _known: KnownArray | None = eqx.field(static=True)
     _traced: Any
     rank: ClassVar[int] = 0
 
@@ -133,13 +134,13 @@ class CoordinateTerms(Terms):
         pattern: tuple[int, ...],
         positions: TermPositions,
         field: Field,
-        rows: Known | None,
+        rows: KnownArray | None,
         equal: bool,
         bound: tuple[int, ...],
     ) -> None:
         self.argnums, self.pattern = argnums, pattern
         are_known = isinstance(field, np.ndarray)
-        self._numbers, self._field = (Known(field), None) if are_known else (None, field)
+        self._numbers, self._field = (KnownArray(field), None) if are_known else (None, field)
         self.rows, self.equal, self.bound = rows, equal, bound
         self._known, self._traced = split_known(positions)
 

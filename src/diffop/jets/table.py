@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, final
 
 from ..algebra.algebra import Exponents
 from ..schemes.scheme import Scheme
-from .directions import DenseRows, Directions, SparseRows
+from .directions import Directions, Rows
 from .pushes import Group, groups
 from .weighted_jets import WeightedJets
 
@@ -135,8 +135,8 @@ class ResolvedPlan:
     - `pushes`: the jets by the function through which they are pushed, as [`diffop.jets.Push`][]es.
         An operator that is applied to another one's value is pushed through that value.
 
-    Directions are structured (positions and values of `SparseRows`, or `DenseRows`): basis vectors
-    are never an (n, d) array.
+    Directions are values at positions ([`diffop.jets.Rows`][]): basis vectors are never an (n, d)
+    array.
 
     !!! example
 
@@ -239,10 +239,8 @@ def _scheme_text(scheme: Scheme) -> str:
     return f"plan {scheme.name}, rounding × {float(scheme.amplification):.3g}\n{scheme}"
 
 
-def _structure(rows: SparseRows | DenseRows) -> str:
-    if isinstance(rows, DenseRows):
-        return f"dense {rows.array.shape}"
-    return f"sparse {rows.positions.shape}"
+def _structure(rows: Rows) -> str:
+    return f"{'dense' if rows.positions is None else 'sparse'} {rows.values.shape}"
 
 
 def text_table(header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..array_types import Magnitudes, SubRows, TermNumbers
 from ..notation import argument_mark, dims_mark
-from .directions import DenseRows, Rows, SparseRows, basis
+from .directions import Rows, basis
 from .identity import by_object
 from .point import Point
 from .weighted_jets import WeightedJets, terms_along
@@ -110,8 +110,8 @@ class Located(Factor):
         """Rows in these coordinates, as directions of the whole argument in its own type."""
         rows = rows.astype(point.dtype(self.argnum))
         if self.dims is None:
-            return DenseRows(rows)
-        return SparseRows(np.broadcast_to(np.asarray(self.dims, dtype=np.int32), rows.shape), rows)
+            return Rows(rows)
+        return Rows(rows, np.broadcast_to(np.asarray(self.dims, dtype=np.int32), rows.shape))
 
     def along_basis(
         self, point: Point, index: Any, order: int, weights: Any = None

@@ -37,8 +37,8 @@ class WeightedJets(eqx.Module):
     With one tangent of order one this is $Σ_r w_r (v_r·∇)^k$. With a parameter for each of several
     directions, and exponents p for $γ$, it is $Σ_r w_r Π_j (v_{r,j}·∇)^{p_j}$.
 
-    - `tangents`: for each $β$, as exponents, and each argument that moves, n structured directions
-        (`SparseRows` or `DenseRows`).
+    - `tangents`: for each $β$, as exponents, and each argument that moves, n directions
+        ([`diffop.jets.Rows`][]).
     - `weights`: `(n,)`.
     - `output`: $γ$.
     - `signature`: for each tangent a name, or None. Equal names belong to equal directions, which
@@ -135,13 +135,13 @@ def drawn(
     were drawn; without a mark they become None.
     """
     named = [None if mark is None or name is None else (*mark, name) for name in jets.signature]
-    products = jets.weights if weights is None else times(jets.weights, weights)
+    products = jets.weights if weights is None else product_of_weights(jets.weights, weights)
     return dataclasses.replace(  # pyright: ignore
         jets, weights=products, signature=tuple(named), design=design
     )
 
 
-def times(left: Any, right: Any) -> Any:
+def product_of_weights(left: Any, right: Any) -> Any:
     """A product of weights; NumPy arrays stay NumPy arrays."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return left * right
@@ -156,10 +156,10 @@ def take(jets: WeightedJets, index: Any) -> WeightedJets:
     return terms_along(slots, jets.weights[index], jets.output)
 
 
-def along(left: WeightedJets, right: WeightedJets) -> WeightedJets:
+def termwise_product(left: WeightedJets, right: WeightedJets) -> WeightedJets:
     """Term-by-term products of two sums of n terms; drawn as the left one is."""
     slots, names = left.slots + right.slots, left.signature + right.signature
-    weights = times(left.weights, right.weights)
+    weights = product_of_weights(left.weights, right.weights)
     product = terms_along(slots, weights, left.output + right.output, names)
     return dataclasses.replace(product, design=left.design)  # pyright: ignore
 
@@ -168,7 +168,7 @@ def outer(left: WeightedJets, right: WeightedJets) -> WeightedJets:
     """The product of two sums of terms: each term of one with each of the other."""
     rows, columns = left.size, right.size
     first, second = np.repeat(np.arange(rows), columns), np.tile(np.arange(columns), rows)
-    return along(take(left, first), take(right, second))
+    return termwise_product(take(left, first), take(right, second))
 
 
 def power_of(jets: WeightedJets, power: int) -> WeightedJets:
@@ -187,8 +187,10 @@ def power_of(jets: WeightedJets, power: int) -> WeightedJets:
         index = np.array(list(itertools.combinations_with_replacement(range(total), power)))
         multiplicity = np.array([_multinomial(row) for row in index])
     first, *others = (take(jets, numbers) for numbers in index.T)
-    first = eqx.tree_at(lambda each: each.weights, first, times(multiplicity, first.weights))
-    return reduce(along, others, first)
+    first = eqx.tree_at(
+        lambda each: each.weights, first, product_of_weights(multiplicity, first.weights)
+    )
+    return reduce(termwise_product, others, first)
 
 
 def _multinomial(row: np.ndarray) -> float:
@@ -207,7 +209,7 @@ def balanced(jets: WeightedJets) -> WeightedJets:
         sizes = largest_entries(slot)
         scale = None if sizes is None else _powers_of_two(sizes)
         slots.append(slot if scale is None else divided(slot, scale))
-        weights = weights if scale is None else times(weights, scale**power)
+        weights = weights if scale is None else product_of_weights(weights, scale**power)
     return terms_along(slots, weights, jets.output, jets.signature)
 
 

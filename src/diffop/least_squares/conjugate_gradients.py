@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .. import kernels
 from ..scalars import plain
 from .linear import AbstractSolver, Solution
-from .vector import Residuals, Vector
+from .vector import ParameterVector, Residuals
 
 
 @final
@@ -55,7 +55,7 @@ class ConjugateGradients(AbstractSolver):
     def solve(
         self,
         residuals: Residuals,
-        prior: Vector,
+        prior: ParameterVector,
         damping: Float[Array, ""],
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, " rows"], Solution]:
@@ -64,13 +64,13 @@ class ConjugateGradients(AbstractSolver):
             values, push = jax.linearize(residuals, theta)
         transposed = jax.linear_transpose(push, theta)
 
-        def pull(dual: Float[Array, " rows"]) -> Vector:
+        def pull(dual: Float[Array, " rows"]) -> ParameterVector:
             return transposed(dual)[0]
 
         signs = jax.random.rademacher(key, theta.shape, theta.dtype)
         shift = damping * jnp.mean(push(signs) ** 2)
 
-        def solved(missed: Float[Array, " rows"]) -> Vector:
+        def solved(missed: Float[Array, " rows"]) -> ParameterVector:
             moved, _ = jax.scipy.sparse.linalg.cg(
                 lambda d: pull(push(d)) + shift * d,
                 pull(missed),

@@ -10,16 +10,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..scalars import plain
-from .jacobian import Rows, jacobian
+from .jacobian import JacobianRows, jacobian
 from .kernel import KernelPlan, kernel, planned, times_transpose
 from .linear import AbstractSolver, Solution
-from .vector import Residuals, Vector
+from .vector import ParameterVector, Residuals
 
 Scalar: TypeAlias = Float[Array, ""]
-Entries: TypeAlias = Float[Array, " rows"]
-Solve: TypeAlias = Callable[[Entries], tuple[Vector, Entries]]
+RowValues: TypeAlias = Float[Array, " rows"]
+Solve: TypeAlias = Callable[[RowValues], tuple[ParameterVector, RowValues]]
 """From e to the d with the least |e − J d|² + λ |d|², and e − J d."""
-Factorised: TypeAlias = tuple[Entries, Callable[[Vector], Entries], Solve]
+Factorised: TypeAlias = tuple[RowValues, Callable[[ParameterVector], RowValues], Solve]
 """The residuals r, the map from d to J d, and the solver of the problem."""
 
 
@@ -42,7 +42,7 @@ class AbstractDenseSolver(AbstractSolver):
     def solve(
         self,
         residuals: Residuals,
-        prior: Vector,
+        prior: ParameterVector,
         damping: Float[Array, ""],
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, " rows"], Solution]:
@@ -114,11 +114,11 @@ class Cholesky(AbstractDenseSolver):
         wide = jax.lax.optimization_barrier(rows if fewer else rows.T)
         inverse = _inverse(times_transpose(wide), shift)
 
-        def shortest(missed: Entries) -> tuple[Vector, Entries]:
+        def shortest(missed: RowValues) -> tuple[ParameterVector, RowValues]:
             weights = inverse(missed)
             return weights @ rows, shift * weights
 
-        def least_squares(missed: Entries) -> tuple[Vector, Entries]:
+        def least_squares(missed: RowValues) -> tuple[ParameterVector, RowValues]:
             moved = inverse(missed @ rows)
             return moved, missed - rows @ moved
 
@@ -160,12 +160,12 @@ class QR(AbstractDenseSolver):
         fewer = count <= parameters
         Q, R = _factors(rows.T if fewer else rows, shift)
 
-        def shortest(missed: Entries) -> tuple[Vector, Entries]:
+        def shortest(missed: RowValues) -> tuple[ParameterVector, RowValues]:
             both = Q @ jax.scipy.linalg.solve_triangular(R, missed, trans=1)
             moved, left = jnp.split(both, [parameters])
             return moved, jnp.sqrt(shift) * left
 
-        def least_squares(missed: Entries) -> tuple[Vector, Entries]:
+        def least_squares(missed: RowValues) -> tuple[ParameterVector, RowValues]:
             moved = jax.scipy.linalg.solve_triangular(R, missed @ Q[:count])
             return moved, missed - rows @ moved
 
@@ -174,7 +174,7 @@ class QR(AbstractDenseSolver):
 
 def _derivatives(
     residuals: Residuals, damping: Scalar, chunk: int | None
-) -> tuple[Entries, Rows, Scalar]:
+) -> tuple[RowValues, JacobianRows, Scalar]:
     """r, J and λ."""
     values, rows = jacobian(residuals, chunk)
     return values, rows, damping * jnp.sum(rows**2) / len(rows)
@@ -188,10 +188,10 @@ def _by_layers(
     shift = damping * jnp.trace(formed) / len(formed)
     inverse = _inverse(formed, shift)
 
-    def push(direction: Vector) -> Entries:
+    def push(direction: ParameterVector) -> RowValues:
         return jax.jvp(residuals, (residuals.theta,), (direction,))[1]
 
-    def shortest(missed: Entries) -> tuple[Vector, Entries]:
+    def shortest(missed: RowValues) -> tuple[ParameterVector, RowValues]:
         weights = inverse(missed)
         _, pull = jax.vjp(residuals, residuals.theta)
         return pull(weights)[0], shift * weights

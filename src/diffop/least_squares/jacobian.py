@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .vector import Block, Residuals, Vector
+from .vector import ParameterVector, ResidualBlock, Residuals
 
-Rows = Float[Array, "rows parameters"]
+JacobianRows = Float[Array, "rows parameters"]
 
 
-def jacobian(residuals: Residuals, chunk: int | None) -> tuple[Float[Array, " rows"], Rows]:
+def jacobian(residuals: Residuals, chunk: int | None) -> tuple[Float[Array, " rows"], JacobianRows]:
     """The residuals and their derivatives, those of `chunk` points at once, or of `chunk` residuals
     if they belong to no points; of all if it is None.
     """
@@ -21,13 +21,13 @@ def jacobian(residuals: Residuals, chunk: int | None) -> tuple[Float[Array, " ro
 
 
 def _of_block(
-    block: Block, residuals: Residuals, chunk: int | None
-) -> tuple[Float[Array, " rows"], Rows]:
+    block: ResidualBlock, residuals: Residuals, chunk: int | None
+) -> tuple[Float[Array, " rows"], JacobianRows]:
     theta, unravel = residuals.theta, residuals.unravel
     if block.points is None:
         return _with_rows(lambda theta: block(unravel(theta)), theta, chunk)
 
-    def at_point(point: PyTree) -> tuple[Float[Array, " entries"], Rows]:
+    def at_point(point: PyTree) -> tuple[Float[Array, " entries"], JacobianRows]:
         return _with_rows(lambda theta: block.function(unravel(theta), point), theta)
 
     values, rows = _mapped(at_point, block.points, chunk)
@@ -35,8 +35,10 @@ def _of_block(
 
 
 def _with_rows(
-    function: Callable[[Vector], Float[Array, " entries"]], theta: Vector, chunk: int | None = None
-) -> tuple[Float[Array, " entries"], Rows]:
+    function: Callable[[ParameterVector], Float[Array, " entries"]],
+    theta: ParameterVector,
+    chunk: int | None = None,
+) -> tuple[Float[Array, " entries"], JacobianRows]:
     values, backwards = jax.vjp(function, theta)
     (rows,) = _mapped(backwards, jnp.eye(values.size, dtype=values.dtype), chunk)
     return values, rows

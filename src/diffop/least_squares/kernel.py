@@ -16,13 +16,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..kernels import call
-from .layers import Factors, Gradients, Layers
+from .layers import Gradients, LayerFactors, Layers
 from .vector import Residuals
 
 _GAIN = 4.0  # in multiplications: products of factors are slower, and are multiplied once more
 _ROOM = 2**24  # numbers of the products of rows that are in memory at once
 
-Kernel = Float[Array, "rows rows"]
+KernelMatrix = Float[Array, "rows rows"]
 
 
 @final
@@ -58,7 +58,7 @@ def planned(residuals: Residuals, gain: float = _GAIN) -> KernelPlan | None:
 
 def kernel(
     residuals: Residuals, plan: KernelPlan, chunk: int | None
-) -> tuple[Float[Array, " rows"], Kernel]:
+) -> tuple[Float[Array, " rows"], KernelMatrix]:
     """The residuals, and J Jᵀ by a plan for them, from the gradients of `chunk` points at once, or
     of all if it is None.
     """
@@ -83,12 +83,12 @@ def kernel(
     return jnp.concatenate(values), total
 
 
-def times_transpose(wide: Float[Array, "n m"]) -> Kernel:
+def times_transpose(wide: Float[Array, "n m"]) -> KernelMatrix:
     """A Aᵀ."""
     return call("symmetric product", _times_transpose, wide)
 
 
-def _times_transpose(wide: Float[Array, "n m"]) -> Kernel:
+def _times_transpose(wide: Float[Array, "n m"]) -> KernelMatrix:
     return wide @ wide.T
 
 
@@ -96,11 +96,11 @@ def _one_of(points: PyTree) -> PyTree:
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), points)
 
 
-def _of_factors(blocks: Sequence[Factors]) -> Kernel:
+def _of_factors(blocks: Sequence[LayerFactors]) -> KernelMatrix:
     """⟨Σ_i x_i ⊗ g_i, Σ_j x'_j ⊗ g'_j⟩ = Σ_ij (x_i · x'_j)(g_i · g'_j) for all residuals."""
     through = sum(each.first.shape[0] * each.first.shape[1] for each in blocks)
 
-    def against_all(one: Factors) -> Float[Array, " rows"]:
+    def against_all(one: LayerFactors) -> Float[Array, " rows"]:
         return jnp.concatenate([_products(one, other) for other in blocks])
 
     parts = []
@@ -111,7 +111,7 @@ def _of_factors(blocks: Sequence[Factors]) -> Kernel:
     return jnp.concatenate(parts)
 
 
-def _products(one: Factors, others: Factors) -> Float[Array, " entries"]:
+def _products(one: LayerFactors, others: LayerFactors) -> Float[Array, " entries"]:
     """The products of one residual's gradient with those of others."""
     first = jnp.einsum("im,ejm->iej", one.first, others.first)
     second = jnp.einsum("in,ejn->iej", one.second, others.second)

@@ -29,7 +29,7 @@ from ..taylor.program import Atom, Constant, Program, flatten
 
 
 @final
-class Factors(NamedTuple):
+class LayerFactors(NamedTuple):
     """The gradient of each residual with respect to a matrix, $Σ_i x_i ⊗ g_i$, by the rows of both
     factors.
 
@@ -47,7 +47,7 @@ class Gradients(NamedTuple):
     of these, and with respect to all others as part of the matrix J.
     """
 
-    factors: dict[int, Factors]
+    factors: dict[int, LayerFactors]
     whole: Float[Array, "entries parameters"]
 
 
@@ -107,7 +107,7 @@ class Layers:
         zeros = [jnp.zeros(kind.shape, kind.dtype) for kind in kinds]
         values, pull, inputs = jax.vjp(run, zeros, others, has_aux=True)
         back, of_others = jax.vmap(pull)(jnp.eye(values.size, dtype=values.dtype))
-        parts: dict[int, list[Factors]] = {k: [] for k in factored}
+        parts: dict[int, list[LayerFactors]] = {k: [] for k in factored}
         for use, x, g in zip(uses.values(), inputs, back, strict=True):
             parts[use.leaf].append(_factors(use, x, g))
         joined = {
@@ -142,18 +142,18 @@ class Layers:
         return residuals, inputs
 
 
-def _joined(parts: Sequence[Factors]) -> Factors:
+def _joined(parts: Sequence[LayerFactors]) -> LayerFactors:
     first, second = zip(*parts, strict=True)
-    return Factors(jnp.concatenate(first, 1), jnp.concatenate(second, 1))
+    return LayerFactors(jnp.concatenate(first, 1), jnp.concatenate(second, 1))
 
 
-def _none(values: Float[Array, " entries"], matrix: Float[Array, "m n"]) -> Factors:
+def _none(values: Float[Array, " entries"], matrix: Float[Array, "m n"]) -> LayerFactors:
     """Factors for a matrix on which residuals do not depend: a row of zeros."""
     first, second = (jnp.zeros((values.size, 1, size), matrix.dtype) for size in matrix.shape)
-    return Factors(first, second)
+    return LayerFactors(first, second)
 
 
-def _factors(use: Use, x: Array, g: Float[Array, "entries ..."]) -> Factors:
+def _factors(use: Use, x: Array, g: Float[Array, "entries ..."]) -> LayerFactors:
     """Factors for a product in which each row of the other operand meets the matrix once."""
     x = jnp.moveaxis(x, use.summed, -1)
     free = -1 if use.operand == 1 else 1  # the matrix's other axis, after that of the entries
@@ -161,7 +161,7 @@ def _factors(use: Use, x: Array, g: Float[Array, "entries ..."]) -> Factors:
     rows = math.prod(x.shape[:-1])
     x = jnp.broadcast_to(x.reshape(rows, x.shape[-1]), (len(g), rows, x.shape[-1]))
     g = g.reshape(len(g), rows, g.shape[-1])
-    return Factors(x, g) if use.along == 0 else Factors(g, x)
+    return LayerFactors(x, g) if use.along == 0 else LayerFactors(g, x)
 
 
 def _uses(program: Program, ranks: Sequence[int]) -> tuple[set[int], dict[int, Use]]:

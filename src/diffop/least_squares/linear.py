@@ -17,7 +17,7 @@ from typing import NamedTuple, final
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..complete import Complete
-from .vector import Residuals, Vector
+from .vector import ParameterVector, Residuals
 
 
 @final
@@ -30,9 +30,9 @@ class Solution(NamedTuple):
         optional; without it `diffop.methods.GaussNewton` has no `acceleration`.
     """
 
-    direction: Vector
+    direction: ParameterVector
     left: Float[Array, " rows"]
-    again: Callable[[Float[Array, " rows"]], Vector] | None = None
+    again: Callable[[Float[Array, " rows"]], ParameterVector] | None = None
 
 
 class AbstractSolver(Complete):
@@ -42,7 +42,7 @@ class AbstractSolver(Complete):
     def solve(
         self,
         residuals: Residuals,
-        prior: Vector,
+        prior: ParameterVector,
         damping: Float[Array, ""],
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, " rows"], Solution]:

@@ -16,11 +16,11 @@ from ..equations.methods import has_method
 from ..losses.pointwise import Pointwise
 from .protocol import HasPointwise, HasResiduals
 
-Vector: TypeAlias = Float[Array, " parameters"]
+ParameterVector: TypeAlias = Float[Array, " parameters"]
 
 
 @final
-class Block(NamedTuple):
+class ResidualBlock(NamedTuple):
     """Residuals that are evaluated together.
 
     - `function`: from the parameters as a pytree, and a point if there are points, to a vector.
@@ -68,11 +68,11 @@ class Residuals:
         """How many there are."""
         return sum(sum(block.sizes.values()) for block in self.blocks)
 
-    def __call__(self, theta: Vector) -> Float[Array, " rows"]:
+    def __call__(self, theta: ParameterVector) -> Float[Array, " rows"]:
         parameters = self.unravel(theta)
         return jnp.concatenate([block(parameters) for block in self.blocks])
 
-    def loss(self, theta: Vector) -> Float[Array, ""]:
+    def loss(self, theta: ParameterVector) -> Float[Array, ""]:
         values = self(theta)
         return values @ values
 
@@ -95,25 +95,25 @@ def check_residuals(loss: Any, method: str) -> None:
         )
 
 
-def usual_damping(theta: Vector) -> float:
+def usual_damping(theta: ParameterVector) -> float:
     """The damping of JᵀJ, in units of its mean, below which a type has only rounding errors."""
     return {4: 1e-3, 8: 1e-10}[max(4, theta.dtype.itemsize)]
 
 
 def _at_points(
     loss: HasPointwise, model: Callable, parameters: PyTree, kind: Any, key: PRNGKeyArray
-) -> tuple[Block, ...]:
+) -> tuple[ResidualBlock, ...]:
     blocks = []
     for name, given in loss.pointwise(model(parameters), key).items():
         for function, points in [given] if isinstance(given, Pointwise) else given:
-            block = Block(_real(lambda p, x, f=function: f(model(p), x), kind), {}, points)
+            block = ResidualBlock(_real(lambda p, x, f=function: f(model(p), x), kind), {}, points)
             blocks.append(block._replace(sizes={name: _size(block, parameters)}))
     return tuple(blocks)
 
 
 def _all_at_once(
     loss: HasResiduals, model: Callable, parameters: PyTree, kind: Any, key: PRNGKeyArray
-) -> tuple[Block, ...]:
+) -> tuple[ResidualBlock, ...]:
     def values(parameters: PyTree) -> dict[str, PyTree]:
         residuals = loss.residuals(model(parameters), key)
         return residuals if isinstance(residuals, dict) else {"loss": residuals}
@@ -122,7 +122,7 @@ def _all_at_once(
         name: _size(_real(lambda p, name=name: values(p)[name], kind), parameters)
         for name in jax.eval_shape(values, parameters)
     }
-    return (Block(_real(values, kind), sizes),)
+    return (ResidualBlock(_real(values, kind), sizes),)
 
 
 def _size(function: Callable[[PyTree], Array], parameters: PyTree) -> int:

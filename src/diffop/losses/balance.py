@@ -13,10 +13,10 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..equations.methods import has_method
 from .pointwise import NamedPointwise, Pointwise
 
-Weights = dict[str, Float[Array, ""]]
+LossWeights = dict[str, Float[Array, ""]]
 
 
-def weighted(loss: Any, weights: Weights) -> Any:
+def with_weights(loss: Any, weights: LossWeights) -> Any:
     """The loss with weights on its terms. It has the same methods as the given loss: `terms`, and
     those of sums of squares.
     """
@@ -30,17 +30,17 @@ def weighted(loss: Any, weights: Weights) -> Any:
     return type("Weighted", (), said)()
 
 
-def _terms(loss: Any, weights: Weights, u: PyTree, key: PRNGKeyArray) -> dict[str, PyTree]:
+def _terms(loss: Any, weights: LossWeights, u: PyTree, key: PRNGKeyArray) -> dict[str, PyTree]:
     found = loss.terms(u, key)
     return {name: weights[name].astype(term.dtype) * term for name, term in found.items()}
 
 
-def _residuals(loss: Any, weights: Weights, u: PyTree, key: PRNGKeyArray) -> dict[str, PyTree]:
+def _residuals(loss: Any, weights: LossWeights, u: PyTree, key: PRNGKeyArray) -> dict[str, PyTree]:
     found = loss.residuals(u, key)
     return {name: _times_root(weights[name], each) for name, each in found.items()}
 
 
-def _pointwise(loss: Any, weights: Weights, u: PyTree, key: PRNGKeyArray) -> NamedPointwise:
+def _pointwise(loss: Any, weights: LossWeights, u: PyTree, key: PRNGKeyArray) -> NamedPointwise:
     def scaled(weight: Float[Array, ""], given: Pointwise | Sequence[Pointwise]) -> Any:
         if not isinstance(given, Pointwise):
             return [scaled(weight, each) for each in given]
@@ -53,7 +53,7 @@ def _times_root(weight: Float[Array, ""], residuals: PyTree) -> PyTree:
     return jax.tree.map(lambda leaf: jnp.sqrt(weight).astype(leaf.dtype) * leaf, residuals)
 
 
-def gradient_norms(loss: Any, parameters: PyTree, static: PyTree, key: PRNGKeyArray) -> Weights:
+def gradient_norms(loss: Any, parameters: PyTree, static: PyTree, key: PRNGKeyArray) -> LossWeights:
     """The Euclidean norm of each term's gradient with respect to the parameters, by one reverse
     pass for each term.
 
@@ -81,7 +81,7 @@ def _norm(gradient: PyTree) -> Float[Array, ""]:
     return unit * jnp.sqrt(reduce(operator.add, squares))
 
 
-def balanced(weights: Weights, norms: Weights, keep: float) -> Weights:
+def balanced(weights: LossWeights, norms: LossWeights, keep: float) -> LossWeights:
     """The next weights: α λ_i + (1 − α) Σ_j |g_j| / |g_i|, where α is `keep`, for a term i with a
     gradient g_i; the old weight if the gradient is zero.
     """

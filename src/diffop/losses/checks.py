@@ -16,7 +16,7 @@ from ..estimators.draws import AbstractProbe
 from ..terms.arguments import checked_integer
 from .causal import Causal
 from .drawn import PointsFrom, domain
-from .probes import Probes, exact_name
+from .probes import LossProbes, exact_name
 from .squares import SQUARES, RandomResidual
 
 
@@ -30,7 +30,7 @@ def check_counts(**counts: int | None) -> None:
             checked_integer(count, f"{name} of ResidualLoss", 1)
 
 
-def check_square(square: str, probes: Probes) -> None:
+def check_square(square: str, probes: LossProbes) -> None:
     """Checks that the square exists, and that something is random if it needs that.
 
     **Raises:** `ValueError` otherwise.
@@ -64,7 +64,7 @@ def check_causal(causal: Causal | None, square: str) -> None:
         )
 
 
-def check_gpinn(gpinn: int | float, probes: Probes) -> None:
+def check_gpinn(gpinn: int | float, probes: LossProbes) -> None:
     """Checks that it is a weight, and that the residual can be differentiated.
 
     **Raises:** `ValueError` otherwise.
@@ -94,7 +94,7 @@ def check_weights(weights: PyTree) -> None:
             )
 
 
-def check_draws(n: int | None, probes: Probes) -> None:
+def check_draws(n: int | None, probes: LossProbes) -> None:
     """Checks that the number of draws is given if it is needed.
 
     **Raises:** `ValueError` otherwise, and for less than one.

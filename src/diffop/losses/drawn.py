@@ -19,7 +19,7 @@ PointsFrom: TypeAlias = Sampler | Points | None
 
 
 @final
-class Drawn(NamedTuple):
+class DrawnPoints(NamedTuple):
     """Everything that is random in a call of a loss.
 
     - `points`: those of the residual.

@@ -71,7 +71,7 @@ def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
     return tuple((first + k * dim // terms) % dim for k in range(terms))
 
 
-def along(coordinate: OneCoordinate, points: Points) -> Operator:
+def derivative_with_respect_to(coordinate: OneCoordinate, points: Points) -> Operator:
     """The derivative along a coordinate of points.
 
     When a program is made it is not known to which argument a random coordinate belongs. So the

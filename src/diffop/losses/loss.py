@@ -32,11 +32,11 @@ from .checks import (
     check_variance,
     check_weights,
 )
-from .drawn import Drawn, PointsFrom, as_where, sampler
-from .enhancement import Enhancement, along
+from .drawn import DrawnPoints, PointsFrom, as_where, sampler
+from .enhancement import Enhancement, derivative_with_respect_to
 from .misfit import DataWeight
 from .pointwise import Pointwise
-from .probes import Probes, as_probes, joint
+from .probes import LossProbes, as_probes, joint
 from .residual import Residual, norm_of, operators, residual
 from .smoothness import warn_of_kinks
 from .squares import (
@@ -141,7 +141,7 @@ class ResidualLoss(eqx.Module):
     equation: AbstractEquation = eqx.field(converter=partial(as_equation, "ResidualLoss"))
     batch: int | None = eqx.field(static=True, converter=plain, default=None)
     n: int | None = eqx.field(static=True, converter=plain, default=None)
-    probes: Probes = eqx.field(converter=as_probes, default="auto")
+    probes: LossProbes = eqx.field(converter=as_probes, default="auto")
     data_weight: DataWeight = eqx.field(static=True, default=1.0, converter=misfit.as_data_weight)
     gpinn: int | float = eqx.field(static=True, converter=plain, default=0.0)
     gpinn_terms: int | None = eqx.field(static=True, converter=plain, default=None)
@@ -252,7 +252,9 @@ class ResidualLoss(eqx.Module):
             named["data"] = self._data_pointwise(u, key, drawn)
         return named
 
-    def _data_pointwise(self, u: Callable, key: PRNGKeyArray, drawn: Drawn) -> Sequence[Pointwise]:
+    def _data_pointwise(
+        self, u: Callable, key: PRNGKeyArray, drawn: DrawnPoints
+    ) -> Sequence[Pointwise]:
         """Those of the conditions. They depend on learnt values, so they are drawn again."""
         if with_unknowns(u) is not None:
 
@@ -300,7 +302,7 @@ class ResidualLoss(eqx.Module):
         """`terms` at given points and conditions; the key is that of the jets."""
         return self._terms_of(u, self._drawn_at(u, points, data, key))
 
-    def _terms_of(self, u: Callable, drawn: Drawn) -> dict[str, Float[Array, ""]]:
+    def _terms_of(self, u: Callable, drawn: DrawnPoints) -> dict[str, Float[Array, ""]]:
         """`terms`, for given draws."""
         means = self._means(SQUARES[self.square](self._random(u, drawn)), drawn)
         missed = misfit.misfit(drawn.data, self.data_weight, u)
@@ -313,7 +315,7 @@ class ResidualLoss(eqx.Module):
                 'of squares; build the loss with square="biased".'
             )
 
-    def _of_equation(self, drawn: Drawn) -> dict[str, Pointwise]:
+    def _of_equation(self, drawn: DrawnPoints) -> dict[str, Pointwise]:
         """The numbers of the equation, as functions of u and one point."""
         self._check_squares()
         names = ("residual", "gpinn") if self.gpinn else ("residual",)
@@ -321,7 +323,11 @@ class ResidualLoss(eqx.Module):
         return {name: Pointwise(partial(self._at_point, name, drawn), at) for name in names}
 
     def _at_point(
-        self, name: str, drawn: Drawn, u: Callable, at: tuple[OnePoint, Float[Array, ""] | None]
+        self,
+        name: str,
+        drawn: DrawnPoints,
+        u: Callable,
+        at: tuple[OnePoint, Float[Array, ""] | None],
     ) -> PyTree:
         """The numbers of a term at a point with a weight, whose squares add up over all points."""
         point, weight = at
@@ -333,7 +339,7 @@ class ResidualLoss(eqx.Module):
         of_term = found.value if name == "residual" else found.gradient
         return jax.tree.map(lambda leaf: jnp.asarray(root).astype(leaf.dtype) * leaf, of_term)
 
-    def _means(self, squares: Residual, drawn: Drawn) -> dict[str, Float[Array, ""]]:
+    def _means(self, squares: Residual, drawn: DrawnPoints) -> dict[str, Float[Array, ""]]:
         """The means over the points; that of the derivatives has its weight."""
         if drawn.weights is not None:
             squares = of_points(squares, drawn.weights)
@@ -343,11 +349,11 @@ class ResidualLoss(eqx.Module):
             means["gpinn"] = weight * mean_over_points(squares.gradient)
         return means
 
-    def _random(self, u: Callable, drawn: Drawn) -> RandomResidual:
+    def _random(self, u: Callable, drawn: DrawnPoints) -> RandomResidual:
         """The residual at the points of a call, with its draws of jets."""
         check_arguments("u", u, drawn.points)
         coordinates = self._enhancement.coordinates(drawn.points, drawn.jets)
-        derivatives = [along(each, drawn.points) for each in coordinates]
+        derivatives = [derivative_with_respect_to(each, drawn.points) for each in coordinates]
         keys = draw_keys(drawn.jets)
         equation = of_model(self.equation, u)
         return RandomResidual(
@@ -358,7 +364,7 @@ class ResidualLoss(eqx.Module):
             self._enhancement.whole,
         )
 
-    def _drawn(self, u: Callable, key: PRNGKeyArray) -> Drawn:
+    def _drawn(self, u: Callable, key: PRNGKeyArray) -> DrawnPoints:
         points = self._points(u, stream(key, "points"))
         return self._drawn_at(u, points, self._data(u, points, key), stream(key, "jets"))
 
@@ -371,10 +377,10 @@ class ResidualLoss(eqx.Module):
 
     def _drawn_at(
         self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray
-    ) -> Drawn:
+    ) -> DrawnPoints:
         """Everything that is random in a call, with the weights of the points."""
         warn_of_kinks(self.equation.operators(), u, points)
-        drawn = Drawn(points, data, key)
+        drawn = DrawnPoints(points, data, key)
         if self.causal is None:
             return drawn
         squares = biased(self._random(u, drawn)).value
@@ -408,7 +414,7 @@ class ResidualLoss(eqx.Module):
         """The residual for a u that takes any arguments."""
         points_key = stream(key, "any points")
         points = sampler(self.equation, self.points)(points_key, self.batch or 0)
-        return self._random(_total, Drawn(points, (), key))
+        return self._random(_total, DrawnPoints(points, (), key))
 
 
 def _total(*args: PyTree) -> Float[Array, ""]:

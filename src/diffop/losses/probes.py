@@ -48,13 +48,13 @@ class HasJoint(Protocol):
         ...
 
 
-Probes: TypeAlias = AbstractProbe | HasJoint | None
+LossProbes: TypeAlias = AbstractProbe | HasJoint | None
 """None if operators are exact."""
 
 PROBES = ("exact", *NAMED)
 
 
-def as_probes(given: Any) -> Probes:
+def as_probes(given: Any) -> LossProbes:
     """Probes from themselves or their name.
 
     **Raises:** `ValueError` for anything else.
@@ -69,14 +69,14 @@ def as_probes(given: Any) -> Probes:
     return None if given == "exact" else as_probe(given)
 
 
-def exact_name(probes: Probes) -> str | None:
+def exact_name(probes: LossProbes) -> str | None:
     """The name of probes without anything random; None for others."""
     if probes is None:
         return "exact"
     return None if isinstance(probes, AbstractProbe) or probes.random else probes.name
 
 
-def joint(probes: Probes, ops: PyTree, key: Any, n: Any) -> Callable[[Callable], Callable]:
+def joint(probes: LossProbes, ops: PyTree, key: Any, n: Any) -> Callable[[Callable], Callable]:
     """All operators together, with a draw of jets."""
     if probes is None:
         return exact(ops)

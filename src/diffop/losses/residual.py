@@ -28,7 +28,7 @@ from ..equations.residual import residual_of
 from ..operators.base import Operator
 from ..terms.arguments import is_operator
 from .enhancement import Coordinates, OneCoordinate
-from .weights import weighted
+from .weights import weighted_residual
 
 
 @final
@@ -116,7 +116,7 @@ def residual(
     - `point`: the point.
     """
     value, derivative = jax.linearize(
-        weighted(residual_of(equation, u), weights), values["own"], point
+        weighted_residual(residual_of(equation, u), weights), values["own"], point
     )
     gradient = [
         derivative(tangents, _unit(j, point))

@@ -9,7 +9,7 @@ from jax.tree_util import keystr, tree_leaves_with_path as leaves_with_path
 from jaxtyping import Array, PyTree
 
 
-def weighted(residual: Callable, weights: PyTree) -> Callable:
+def weighted_residual(residual: Callable, weights: PyTree) -> Callable:
     """The residual whose squares have these weights: each entry times the root of its weight.
 
     **Raises:** at the call, `ValueError` for weights of another structure, or with other names.

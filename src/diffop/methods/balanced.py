@@ -11,7 +11,7 @@ import optax
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
 from ..equations.methods import has_method
-from ..losses.balance import Weights, balanced, gradient_norms, weighted
+from ..losses.balance import LossWeights, balanced, gradient_norms, with_weights
 from ..scalars import plain
 from .base import AbstractMethod, Evaluated, Objective, step_key
 from .first_order import as_method
@@ -26,7 +26,7 @@ class BalancedMemory(NamedTuple):
     - `memory`: of the optimiser.
     """
 
-    weights: Weights
+    weights: LossWeights
     memory: PyTree
 
 
@@ -136,14 +136,18 @@ class Balanced(AbstractMethod):
         loss, static = objective.loss, objective.static
         self._check(loss, eqx.combine(parameters, static), key)
 
-        def renewed(weights: Weights) -> Weights:
+        def renewed(weights: LossWeights) -> LossWeights:
             norms = gradient_norms(loss, parameters, static, step_key(key, index))
             return balanced(weights, norms, self.keep)
 
         due = index % self.every == 0
         weights = jax.lax.cond(due, renewed, lambda weights: weights, memory.weights)
         parameters, left, (_, terms) = self.optimiser.step(
-            objective._replace(loss=weighted(loss, weights)), parameters, memory.memory, key, index
+            objective._replace(loss=with_weights(loss, weights)),
+            parameters,
+            memory.memory,
+            key,
+            index,
         )
         terms = {name: term / weights[name].astype(term.dtype) for name, term in terms.items()}
         value = reduce(operator.add, terms.values())

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from ..least_squares.dense import Cholesky
 from ..least_squares.linear import AbstractSolver, Solution
-from ..least_squares.vector import Residuals, Vector, check_residuals, usual_damping
+from ..least_squares.vector import ParameterVector, Residuals, check_residuals, usual_damping
 from ..scalars import plain
 from ..streams import stream
 from .base import AbstractMethod, Evaluated, Objective, step_key
@@ -29,7 +29,7 @@ class Memory(NamedTuple):
     - `damping`: of the next step.
     """
 
-    direction: Vector
+    direction: ParameterVector
     damping: Float[Array, ""]
 
 
@@ -190,7 +190,7 @@ class GaussNewton(AbstractMethod):
         value, direction = values @ values, solution.direction
         bend = self._bend(residuals, solution)
 
-        def after(size: Float[Array, ""]) -> Vector:
+        def after(size: Float[Array, ""]) -> ParameterVector:
             return residuals.theta - size * (direction + size * bend)
 
         whole = self._whole(index, value)
@@ -217,7 +217,7 @@ class GaussNewton(AbstractMethod):
                 rate = rate(index)
         return jnp.asarray(rate, value.dtype)
 
-    def _bend(self, residuals: Residuals, solution: Solution) -> Vector:
+    def _bend(self, residuals: Residuals, solution: Solution) -> ParameterVector:
         """Half of the acceleration along the direction."""
         if not self.acceleration:
             return jnp.zeros_like(solution.direction)
@@ -227,7 +227,7 @@ class GaussNewton(AbstractMethod):
                 f"got {self.solver!r}; give them one, or leave acceleration out."
             )
 
-        def slope(theta: Vector) -> Float[Array, " rows"]:
+        def slope(theta: ParameterVector) -> Float[Array, " rows"]:
             return jax.jvp(residuals, (theta,), (solution.direction,))[1]
 
         _, second = jax.jvp(slope, (residuals.theta,), (solution.direction,))
@@ -237,7 +237,7 @@ class GaussNewton(AbstractMethod):
         self,
         value: Float[Array, ""],
         reached: Float[Array, ""],
-        direction: Vector,
+        direction: ParameterVector,
         straight: Bool[Array, ""],
     ) -> Bool[Array, ""]:
         """Whether a step is made. Without `adaptive`, if the equations have no solution in this
@@ -250,5 +250,5 @@ class GaussNewton(AbstractMethod):
         return jnp.array(True)
 
 
-def _length(direction: Vector) -> Float[Array, ""]:
+def _length(direction: ParameterVector) -> Float[Array, ""]:
     return jnp.sqrt(direction @ direction)

@@ -15,12 +15,12 @@ from ..jets.point import Point
 from ..quadrature import AbstractRegion, AbstractRule, GaussLegendre
 from ..quadrature.region import as_region
 from ..terms.arguments import checked_argnum, checked_dims, is_function
-from ..terms.coefficients import times
-from ..terms.nonlocal_terms import Nonlocal, mapped
+from ..terms.coefficients import times_scalar
+from ..terms.nonlocal_terms import Nonlocal, mapped_in_chunks
 from ..terms.term import Term, factor_term
 from .differential import DifferentialOperator
 
-Kernel = Callable[..., Any]
+IntegralKernel = Callable[..., Any]
 
 
 @final
@@ -67,7 +67,7 @@ class Integral(DifferentialOperator):
     """
 
     over: AbstractRegion = eqx.field(converter=as_region)
-    kernel: Kernel | None = None
+    kernel: IntegralKernel | None = None
     rule: AbstractRule = GaussLegendre(16)
     argnum: int = eqx.field(static=True, default=0, converter=checked_argnum, kw_only=True)
     dims: tuple[int, ...] | None = eqx.field(
@@ -99,7 +99,7 @@ class IntegralTerms(Nonlocal):
     """∫ k(x, y) · dy."""
 
     over: AbstractRegion
-    kernel: Kernel | None
+    kernel: IntegralKernel | None
     rule: AbstractRule
     drawn: bool = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = ()
@@ -118,7 +118,7 @@ class IntegralTerms(Nonlocal):
             return self.over.image(unit, *point.args, **point.kwargs)
 
         images, factors = jax.vmap(image)(jnp.asarray(points, dtype))
-        values = mapped(
+        values = mapped_in_chunks(
             lambda each: self._at(u, point, *each),
             (images, factors * jnp.asarray(weights, factors.dtype)),
             point.chunk,
@@ -133,8 +133,8 @@ class IntegralTerms(Nonlocal):
         """w k(x, y) u(y)."""
         there = self.at(y, point)
         if self.kernel is not None:
-            weight = times(self._kernel_at(there, y, point), weight)
-        return jax.tree.map(lambda leaf: times(leaf, weight), there.value_of(u))
+            weight = times_scalar(self._kernel_at(there, y, point), weight)
+        return jax.tree.map(lambda leaf: times_scalar(leaf, weight), there.value_of(u))
 
     def _kernel_at(self, there: Point, y: Vector, point: Point) -> Array:
         assert self.kernel is not None

@@ -16,7 +16,7 @@ from ..quadrature import AbstractJumps, Jump, StableJumps
 from ..quadrature.stable import Radius
 from ..scalars import plain
 from ..streams import stream
-from ..terms.coefficients import times
+from ..terms.coefficients import times_scalar
 from ..terms.evaluate import apply
 from ..terms.nonlocal_terms import Nonlocal
 from ..terms.term import Part, Segment, Term, factor_term
@@ -169,7 +169,7 @@ class JumpTerms(Nonlocal):
             back = self._after(jump, -1.0, point).value_of(u)
             there = jax.tree.map(lambda a, b: (a + b) / 2, there, back)
         return jax.tree.map(
-            lambda there, here: times(there - here, self.sign * jump.weight), there, here
+            lambda there, here: times_scalar(there - here, self.sign * jump.weight), there, here
         )
 
     def _half_curvature(
@@ -179,7 +179,7 @@ class JumpTerms(Nonlocal):
         along = LinearForm(self.argnum, self.dims, jump.direction)
         term = Term(Number(1), (Segment((), (along,), (2,)),))
         found = apply([Part((term,), None)], u, self._after(jump, share, point))
-        return jax.tree.map(lambda leaf: times(leaf, self.sign * jump.weight / 2), found)
+        return jax.tree.map(lambda leaf: times_scalar(leaf, self.sign * jump.weight / 2), found)
 
     def _after(self, jump: Jump, share: Any, point: Point) -> Point:
         """The point after a fraction of a jump."""

@@ -18,7 +18,7 @@ from ..scalars import plain
 from ..schemes.names import PlanKind
 from ..terms.arguments import is_function
 from ..terms.coefficients import as_coefficient, multiply
-from ..terms.evaluate import summed
+from ..terms.evaluate import sum_of_values
 from .base import Operator, refused_power, refused_quotient, refused_term
 from .elementary import Identity
 from .equality import equal
@@ -74,7 +74,7 @@ class NonlinearOperator(Complete):
         rest = iter(values)
         if not self.products:
             raise ValueError("the operator 0 has no value of a known shape; leave it out.")
-        return summed([product.of(rest, point) for product in self.products])
+        return sum_of_values([product.of(rest, point) for product in self.products])
 
     @property
     def key(self) -> Hashable:

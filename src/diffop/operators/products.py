@@ -26,9 +26,9 @@ from ..terms.canonical import function_key
 from ..terms.coefficients import (
     ScalarCoefficient,
     multiply,
-    plain,
+    number_of,
     sign_and_text,
-    times,
+    times_scalar,
     value_at,
 )
 from ..terms.evaluate import common_kind
@@ -187,7 +187,7 @@ class Product(eqx.Module):
         """The product as a linear operator, if it is linear."""
         if len(self.factors) != 1 or not isinstance(factor := self.factors[0], Linear):
             return None
-        number = plain(self.coefficient)
+        number = number_of(self.coefficient)
         operator = (
             factor.operator
             if isinstance(number, int) and number == 1
@@ -205,8 +205,8 @@ class Product(eqx.Module):
     def of(self, values: Iterator[PyTree], point: Point) -> PyTree:
         """The value, computed from the values of the leaves."""
         value = reduce(_multiplied, [factor.of(values, point) for factor in self.factors])
-        for number in (plain(self.coefficient), *(value_at(c, point) for c in self.functions)):
-            value = jax.tree.map(lambda leaf, n=number: times(jnp.asarray(leaf), n), value)
+        for number in (number_of(self.coefficient), *(value_at(c, point) for c in self.functions)):
+            value = jax.tree.map(lambda leaf, n=number: times_scalar(jnp.asarray(leaf), n), value)
         return value
 
     @property
@@ -339,12 +339,12 @@ def _added(left: Product, right: Product) -> Product:
     if first is not None and second is not None:
         return Product(Number(1), (), (Linear(first + second),))
     if left.key == right.key:
-        total = plain(left.coefficient) + plain(right.coefficient)
+        total = number_of(left.coefficient) + number_of(right.coefficient)
         numbers = isinstance(left.coefficient, Number) and isinstance(right.coefficient, Number)
         return Product(Number(total) if numbers else total, left.functions, left.factors)
     (one,), (other,) = left.factors, right.factors
     assert isinstance(one, After) and isinstance(other, After)  # since their places are equal
-    inner = plain(left.coefficient) * one.inner + plain(right.coefficient) * other.inner
+    inner = number_of(left.coefficient) * one.inner + number_of(right.coefficient) * other.inner
     return Product(Number(1), (), (After(one.outer, inner),))
 
 

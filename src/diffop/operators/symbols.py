@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Inexact, PyTree
 
 from ..array_types import Vector
 from ..jets.point import Point
-from ..terms.coefficients import plain, times, value_at
+from ..terms.coefficients import number_of, times_scalar, value_at
 from ..terms.evaluate import apply
 from ..terms.term import Part, Term, collapsed, factor_term, merged
 
@@ -69,7 +69,7 @@ def principal_symbol(
     """Σ_{|α| = m} C_α(x) (iξ)^α."""
     m, phase = order_of(terms), _phase(xi, point)
     value = _of_each(terms, lambda *at: phase(*at) ** m / math.factorial(m), point, values)
-    return jax.tree.map(lambda leaf: times(leaf, 1j**m), value)
+    return jax.tree.map(lambda leaf: times_scalar(leaf, 1j**m), value)
 
 
 def _phase(xi: PyTree, point: Point) -> Callable[..., Array]:
@@ -186,7 +186,7 @@ def _is_definite(matrix: Array) -> Bool[Array, ""]:
 
 def _is_product_elliptic(term: Term, point: Point) -> Bool[Array, ""]:
     head = term.head
-    numbers = [plain(term.coefficient), *(value_at(c, point) for c in head.functions)]
+    numbers = [number_of(term.coefficient), *(value_at(c, point) for c in head.functions)]
     scaled = [jnp.asarray(number) != 0 for number in numbers]
     factors = [is_elliptic((factor_term(factor),), point) for factor in head.factors]
     return jnp.all(jnp.stack([*scaled, *factors]))

@@ -5,8 +5,8 @@ from typing import Any, final
 
 import numpy as np
 
+from ..held import KnownArray
 from ..jets.fields import Field
-from ..jets.identity import Known
 from ..jets.index_terms import CoordinateTerms, Monomial
 from ..jets.terms import Factor
 from ..scalars import is_number
@@ -149,7 +149,9 @@ def _terms(
 ) -> CoordinateTerms:
     bound = tuple(positions.max(axis=0).tolist())
     if callable(values):
-        return CoordinateTerms(argnums, exponents, positions, values, Known(rows), False, bound)
+        return CoordinateTerms(
+            argnums, exponents, positions, values, KnownArray(rows), False, bound
+        )
     chosen = values[rows]
     equal = equal_magnitudes(chosen)
     return CoordinateTerms(argnums, exponents, positions, chosen, None, equal, bound)

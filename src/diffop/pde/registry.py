@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from jaxtyping import PRNGKeyArray
 
 from .ball.biharmonic import BiharmonicWaves
-from .ball.many_body import EQUATIONS, SUMS, ManyBody, recommended as of_many_bodies
+from .ball.many_body import EQUATIONS, SUMS, ManyBody, recommended_for_sum as of_many_bodies
 from .classical.advection import Advection
 from .classical.allen_cahn_1d import AllenCahn1D
 from .classical.burgers import Burgers

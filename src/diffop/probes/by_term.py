@@ -20,7 +20,7 @@ from ..array_types import Key, Magnitudes, TermNumbers, Weights
 from ..jets.design import Design, Stratum
 from ..jets.point import Point
 from ..jets.terms import Factors, Terms
-from ..jets.weighted_jets import WeightedJets, along, drawn, power_of, take
+from ..jets.weighted_jets import WeightedJets, drawn, power_of, take, termwise_product
 from ..streams import stream
 from .base import AbstractProbe, Draw, check_shapes
 
@@ -145,5 +145,5 @@ def with_constants(jets: WeightedJets, small: SizedTerms, point: Point) -> Weigh
     """Drawn terms times factors of a single term."""
     for terms, power in small:
         one = power_of(terms.take(point, None), power)
-        jets = along(jets, take(one, np.zeros(jets.size, np.int32)))
+        jets = termwise_product(jets, take(one, np.zeros(jets.size, np.int32)))
     return jets

@@ -15,7 +15,7 @@ from ..array_types import Key, Magnitudes
 from ..jets.design import Design, Stratum
 from ..jets.point import Point
 from ..jets.terms import Factors, Terms
-from ..jets.weighted_jets import WeightedJets, along, drawn, times
+from ..jets.weighted_jets import WeightedJets, drawn, product_of_weights, termwise_product
 from ..streams import stream
 from . import sampling
 from .base import Draw
@@ -52,7 +52,7 @@ def independent(
         _one_by_one(terms, weighing(terms, point), point, stream(key, "copy", position), n)
         for position, terms in enumerate(copies)
     ]
-    jets = reduce(along, each)
+    jets = reduce(termwise_product, each)
     jets = eqx.tree_at(lambda jets: jets.weights, jets, jets.weights / n)
     mark = (draw.identity, "terms") if shared and len(copies) == 1 else None
     design = Design(("independent", *counts), (Stratum(n),))
@@ -71,7 +71,7 @@ def _one_by_one(
     jets = terms.take(point, index)
     if not isinstance(jets.weights, np.ndarray):
         inverse = inverse.astype(jets.weights.dtype)
-    return eqx.tree_at(lambda jets: jets.weights, jets, times(jets.weights, inverse))
+    return eqx.tree_at(lambda jets: jets.weights, jets, product_of_weights(jets.weights, inverse))
 
 
 def independent_variance(values: Array, n: int, magnitudes: Magnitudes) -> Array:

@@ -205,11 +205,11 @@ def meanings() -> dict[str, str]:
 def _recommended_for(problem: GivenProblem, given: Mapping[str, Any]) -> Recommended:
     """What a problem recommends in the given dimension, or in its own."""
     if isinstance(problem, str) or (isinstance(problem, type) and size_of(problem)):
-        return recommended(problem, given.get("dim"))
+        return recommended_settings(problem, given.get("dim"))
     own: Any = own_dim(problem)  # there is no other dimension
     known = Kind(f"{own}, as the problem's, or left out", (own,).__contains__)
     known.check("dim", given.get("dim", own))
-    return recommended(problem, own)
+    return recommended_settings(problem, own)
 
 
 def own_dim(problem: type[AbstractProblem] | AbstractProblem) -> int:
@@ -241,7 +241,7 @@ def name_of(problem: GivenProblem) -> str:
     return problem.partition("#")[0] if isinstance(problem, str) else problem.name
 
 
-def recommended(problem: GivenProblem, dim: int | None = None) -> Recommended:
+def recommended_settings(problem: GivenProblem, dim: int | None = None) -> Recommended:
     """The settings that suit a problem in `dim` dimensions, or in the dimension it recommends."""
     return recommended_by(problem).at(dim)
 

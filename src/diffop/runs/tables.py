@@ -16,7 +16,7 @@ from .directory import REPORT, RUN, finished, read, settings_of, started_with
 from .metrics import METRICS, read_metrics
 from .pictures import Curve, save_curves
 from .report import Report
-from .settings import Settings, identity, name_of, recommended
+from .settings import Settings, identity, name_of, recommended_settings
 
 
 @final
@@ -45,7 +45,7 @@ class RunOnDisk(NamedTuple):
     def configuration(self) -> str:
         """Its problem, its size, and settings that are not recommended, in words."""
         given = self.settings
-        usual = vars(recommended(given.problem, given.dim))
+        usual = vars(recommended_settings(given.problem, given.dim))
         changed = [
             name
             for name, value in usual.items()

@@ -19,7 +19,7 @@ def is_spread(leaf: np.ndarray | Array) -> bool:
     return isinstance(leaf, jax.Array) and len(leaf.sharding.device_set) > 1
 
 
-def described(tree: PyTree) -> dict[str, str]:
+def kinds_by_place(tree: PyTree) -> dict[str, str]:
     """Type and shape of each array of `numbers`, by its place in the pytree."""
     paths = jax.tree_util.tree_leaves_with_path(eqx.filter(tree, eqx.is_array))
     return {jax.tree_util.keystr(path): _describe(_numbers(leaf)) for path, leaf in paths}

@@ -71,12 +71,12 @@ def _bind_at(
     return bind(eqn, arguments)
 
 
-def read(environment: Mapping[jex.Var, Any], atoms: Sequence[Any]) -> list[Any]:
+def values_of_atoms(environment: Mapping[jex.Var, Any], atoms: Sequence[Any]) -> list[Any]:
     """The values of an equation's operands, or of a program's outputs."""
     return [atom.val if isinstance(atom, jex.Literal) else environment[atom] for atom in atoms]
 
 
-def described(eqn: jex.JaxprEqn) -> str:
+def described_equation(eqn: jex.JaxprEqn) -> str:
     """The primitive of an equation, and the line from which it came."""
     place = where(eqn)  # empty for equations that JAX had traced before
     return f"{eqn.primitive.name} ({place})" if place else eqn.primitive.name

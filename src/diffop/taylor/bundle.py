@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from ..algebra.algebra import Algebra
 from ..array_types import AnyArray, CollapsingWeights
-from ..arrays import as_array, summed, type_of, weighted
+from ..arrays import as_array, summed, type_of, weighted_sum
 from ..coefficients import blocks
 from ..coefficients.blocks import Blocks
 from ..devices import divided_along, is_divided
@@ -26,9 +26,9 @@ from .coefficients import (
     Zero,
     all_zero,
     each_set,
-    plain,
     scale,
     varying,
+    without_notes,
     zeros,
 )
 from .equation import BilinearMap
@@ -100,7 +100,7 @@ class Family:
         """Whether the powers of its directions are squares, or sums of squares with one known
         weight. Real arrays of them are then never negative, apart from their separate number.
         """
-        alike = self.weights is None or blocks.uniform(self.weights) is not None
+        alike = self.weights is None or blocks.common_weight(self.weights) is not None
         return self.algebra == Algebra.curve(2) and self.moment is None and alike
 
     @property
@@ -161,7 +161,7 @@ class Family:
     @property
     def _each_weight(self) -> Any:
         """The weights of directions, or one number if all are known to be equal."""
-        number = blocks.uniform(self.weights)
+        number = blocks.common_weight(self.weights)
         return self.weights if number is None else number
 
     def _met(
@@ -190,10 +190,10 @@ class Family:
 
 def _weighted_sum(weights: Any, coefficient: Full) -> Full:
     """Σ_r w_r c_r."""
-    number = blocks.uniform(weights)
+    number = blocks.common_weight(weights)
     if number is not None:
         return Full(summed(coefficient.base, (0,)), coefficient.factor * number)
-    return Full(weighted(jnp.asarray(weights), coefficient.base), coefficient.factor)
+    return Full(weighted_sum(jnp.asarray(weights), coefficient.base), coefficient.factor)
 
 
 Families: TypeAlias = tuple[Family, ...]
@@ -272,7 +272,7 @@ def dense_value(value: Value, families: Families, name: str) -> Value:
     follow any structure.
     """
     return each_term(
-        lambda term, lead: plain(densify(term, lead, value.primal, name)), value, families
+        lambda term, lead: without_notes(densify(term, lead, value.primal, name)), value, families
     )
 
 

@@ -158,7 +158,7 @@ def on_array(function: Callable[[Any], Any], coefficient: Coefficient) -> Coeffi
     return Full(function(c.base), c.factor) if isinstance(c, Full) else c
 
 
-def plain(coefficient: Any) -> Any:
+def without_notes(coefficient: Any) -> Any:
     """An array without what else is known about it."""
     return Full(coefficient.array) if isinstance(coefficient, Full) else coefficient
 

@@ -13,7 +13,7 @@ from ..coefficients import relations
 from ..coefficients.relations import Relation
 from ..devices import is_explicit
 from ..source import Source
-from .binding import bind, described, partially_bound
+from .binding import bind, described_equation, partially_bound
 from .primitive import Form, Primitive, of
 
 
@@ -47,7 +47,7 @@ class LinearMap:
     @property
     def described(self) -> str:
         """The primitive, and its line in the user's program."""
-        return described(self.eqn)
+        return described_equation(self.eqn)
 
     def primal(self, k: int) -> Any:
         """The primal of the k-th linear operand."""
@@ -109,7 +109,7 @@ class BilinearMap:
     @property
     def described(self) -> str:
         """The primitive, and its line in the user's program."""
-        return "an inner product" if self._eqn is None else described(self._eqn)
+        return "an inner product" if self._eqn is None else described_equation(self._eqn)
 
     @functools.cached_property
     def relation(self) -> Relation | None:

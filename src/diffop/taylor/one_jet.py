@@ -29,11 +29,11 @@ from .bundle import Family, bundle, primal_of, series_of
 from .coefficients import Coefficient, Full, Series, Zero, all_zero, scale, zeros
 from .interpreter import interpret
 
-Function: TypeAlias = Callable[..., list[Any]]
+ArrayFunction: TypeAlias = Callable[..., list[Any]]
 
 
 def push_jet(
-    function: Function,
+    function: ArrayFunction,
     primals: Sequence[Array],
     series: Sequence[Series],
     algebra: Algebra,
@@ -80,7 +80,7 @@ def _in_quotient(
 
 
 def _integrals(
-    function: Function,
+    function: ArrayFunction,
     primals: Sequence[Array],
     terms: Sequence[dict[Exponents, Coefficient]],
     algebra: Algebra,

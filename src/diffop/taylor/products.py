@@ -10,7 +10,7 @@ from jax.core import Tracer
 from ..arrays import at_run_time
 from ..coefficients import relations
 from ..coefficients.block import of_array
-from ..coefficients.blocks import Blocks, Weights, applied, moved
+from ..coefficients.blocks import Blocks, CollapsedWeights, applied, moved
 from .coefficients import Coefficient, Full, Sets, sets
 from .equation import BilinearMap
 from .primitive import Form
@@ -20,7 +20,7 @@ def of_blocks(
     product: BilinearMap,
     operands: Sequence[Coefficient],
     leads: tuple[int, int],
-    weights: Weights = None,
+    weights: CollapsedWeights = None,
     summed: bool = False,
 ) -> Blocks | None:
     """B of two coefficients, or of one and a primal, direction by direction or `summed` with

@@ -20,7 +20,7 @@ from ..tracebacks import short_tracebacks
 from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
 from .chunks import in_chunks
-from .coefficients import Series, all_zero, plain, scale
+from .coefficients import Series, all_zero, scale, without_notes
 from .program import own_policy
 from .replacing.walk import interpret_replacing
 from .tangents import (
@@ -172,7 +172,7 @@ def _push_in_chunks(
 def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
     """The tangent of an argument with one row for each jet in every array."""
     structure = jax.tree.structure(arg)
-    rows = [plain(entry) for entry in by_leaf(arg, tangent)]
+    rows = [without_notes(entry) for entry in by_leaf(arg, tangent)]
     return jax.tree.unflatten(structure, rows)
 
 

@@ -29,8 +29,8 @@ from .coefficients import (
     Sets,
     Zero,
     each_set,
-    plain,
     scale,
+    without_notes,
     zeros,
 )
 from .equation import BilinearMap
@@ -282,7 +282,7 @@ def products_by_solution(algebra: Algebra, square: int) -> int:
 
 def _summed(terms: Sequence[Coefficient], lead: int, primal: Any) -> Coefficient:
     """The sum of coefficients that enter many products: its number is no longer kept apart."""
-    return plain(total(terms, lead, primal))
+    return without_notes(total(terms, lead, primal))
 
 
 @final
@@ -298,7 +298,7 @@ class _Rates:
         key = place, derivation
         if key not in self._made:
             rate = self._algebra.rate(place, derivation)
-            self._made[key] = plain(scale(self._series[place], rate))
+            self._made[key] = without_notes(scale(self._series[place], rate))
         return self._made[key]
 
 

@@ -23,22 +23,22 @@ from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
 from ..jets.low_rank import LowRankForm
 from ..jets.terms import Factor
 from ..jets.vector_terms import GradientTerms
-from .coefficients import plain
+from .coefficients import number_of
 from .term import Segment, Term
 
 PlainNumber: TypeAlias = int | float | complex
 Monomials: TypeAlias = dict[frozenset[tuple[Hashable, int]], PlainNumber]
-Polynomial: TypeAlias = dict[Hashable, PlainNumber]
+ByMonomial: TypeAlias = dict[Hashable, PlainNumber]
 
 
-def polynomial(terms: Iterable[Term]) -> Polynomial:
+def polynomial(terms: Iterable[Term]) -> ByMonomial:
     """Coefficients by monomial (by a word of them if coefficients vary); zeros are dropped.
 
     **Raises:** `TypeError` for traced coefficients, whose values are not known.
     """
-    result: Polynomial = {}
+    result: ByMonomial = {}
     for term in terms:
-        words: dict[tuple[Hashable, ...], Any] = {(): concrete(plain(term.coefficient)).item()}
+        words: dict[tuple[Hashable, ...], Any] = {(): concrete(number_of(term.coefficient)).item()}
         for segment in term.word:
             expansion = _segment(segment)
             words = {

@@ -82,10 +82,10 @@ def _of_factor(factor: Factor, mapping: Map, argnum: int) -> Sequence[Term]:
             "written in its components, a sum of higher order as a composition of others, and what "
             "sees all of u, an integral or jumps, in the new coordinates."
         )
-    direction = LinearForm(argnum, None, Direction(factor, mapping))
+    direction = LinearForm(argnum, None, ChangedDirection(factor, mapping))
     if factor.order == 1:
         return (factor_term(direction),)
-    matrix = MatrixForm(argnum, None, Matrix(factor, mapping), name="C in other coordinates")
+    matrix = MatrixForm(argnum, None, ChangedMatrix(factor, mapping), name="C in other coordinates")
     return (factor_term(matrix), factor_term(direction))
 
 
@@ -94,7 +94,9 @@ def _of_monomial(factor: Monomial, mapping: Map, argnum: int) -> Sequence[Term]:
     found = Term(Number(1), ())
     for (own, i), order in factor.alpha:
         once = Monomial((((own, i), 1),))
-        changed = LinearForm(argnum, None, Direction(once, mapping)) if own == argnum else once
+        changed = (
+            LinearForm(argnum, None, ChangedDirection(once, mapping)) if own == argnum else once
+        )
         for _ in range(order):
             found = compose(found, factor_term(changed))
     return (found,)
@@ -117,7 +119,7 @@ class Moved(eqx.Module):
 
 
 @final
-class Matrix(eqx.Module):
+class ChangedMatrix(eqx.Module):
     """C' of a factor of order two, as a function of q."""
 
     factor: Factor
@@ -137,7 +139,7 @@ class Matrix(eqx.Module):
 
 
 @final
-class Direction(eqx.Module):
+class ChangedDirection(eqx.Module):
     """J⁻¹b of a factor of order one, b' of one of order two, as a function of q."""
 
     factor: Factor
@@ -150,7 +152,7 @@ class Direction(eqx.Module):
             there = _moved(point, self.mapping, argnum)
             b = _value(self.factor, lambda *args, **_: ravel_pytree(args[argnum])[0], there)
         else:
-            matrix = Matrix(self.factor, self.mapping)(*args, **kwargs)
+            matrix = ChangedMatrix(self.factor, self.mapping)(*args, **kwargs)
             second = MatrixForm(argnum, None, matrix, name="C in other coordinates")
             b = -_value(second, lambda *args, **_: _flat(self.mapping, args[argnum]), point)
         return jnp.linalg.solve(jacobian, b)
@@ -175,7 +177,7 @@ def _flat(mapping: Map, q: PyTree) -> Vector:
     return ravel_pytree(mapping(q))[0]
 
 
-def _jacobian(point: Point, changed: Matrix | Direction, argnum: int) -> Array:
+def _jacobian(point: Point, changed: ChangedMatrix | ChangedDirection, argnum: int) -> Array:
     """∂x/∂q.
 
     **Raises:** `ValueError` if the number of coordinates changes.

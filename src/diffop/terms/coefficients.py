@@ -45,18 +45,18 @@ def is_number(coefficient: ScalarCoefficient) -> bool:
     return isinstance(coefficient, Number)
 
 
-def plain(coefficient: ScalarCoefficient) -> Any:
+def number_of(coefficient: ScalarCoefficient) -> Any:
     """The coefficient as a number or an array for computations."""
     return coefficient.value if isinstance(coefficient, Number) else coefficient
 
 
 def add(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
-    result = plain(left) + plain(right)
+    result = number_of(left) + number_of(right)
     return Number(result) if is_number(left) and is_number(right) else result
 
 
 def multiply(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
-    result = plain(left) * plain(right)
+    result = number_of(left) * number_of(right)
     return Number(result) if is_number(left) and is_number(right) else result
 
 
@@ -71,7 +71,7 @@ def value_at(function: Callable[..., Any], point: Point) -> Array:
     return value
 
 
-def times(leaf: Any, factor: Any) -> Any:
+def times_scalar(leaf: Any, factor: Any) -> Any:
     """A floating output, or a literal of a program, times a scalar, in the output's own precision;
     complex if the factor is.
 

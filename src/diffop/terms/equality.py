@@ -25,7 +25,7 @@ from ..jets.low_rank import LowRankForm
 from ..jets.terms import Factor
 from ..probes.base import Draw
 from .canonical import agree, concrete, function_key, place, precision
-from .coefficients import plain
+from .coefficients import number_of
 from .products import is_drawn, is_linear
 from .term import Part, Segment, Term
 
@@ -128,7 +128,7 @@ def _cancel(group: Sequence[_Drawn], tolerance: float) -> bool:
 
 
 def _drawn(term: Term, sign: int) -> _Drawn:
-    scale = sign * concrete(plain(term.coefficient)).item()
+    scale = sign * concrete(number_of(term.coefficient)).item()
     segments = [_of_segment(segment) for segment in term.word]
     names = tuple((functions, factors) for functions, factors, _, _ in segments)
     arrays = tuple(array for _, _, arrays, _ in segments for array in arrays)
@@ -138,7 +138,7 @@ def _drawn(term: Term, sign: int) -> _Drawn:
         (factor,) = term.word[0].factors
         vector = _as_vector(factor)
         if vector is not None:
-            coefficient = sign * concrete(plain(term.coefficient)).item()
+            coefficient = sign * concrete(number_of(term.coefficient)).item()
             place = _coordinates(factor, vector.size)
             return _Drawn(("squares", names[0][0], place), (vector,), True, coefficient)
     return _Drawn(names, arrays, False, scale)

@@ -29,7 +29,7 @@ from ..jets.weighted_jets import Addend, WeightedJets
 from ..precision import full_precision
 from ..probes.base import Draw
 from ..schemes.expansion import Alpha
-from .coefficients import plain, times, value_at
+from .coefficients import number_of, times_scalar, value_at
 from .entries import entries_of, taken
 from .gradient import gradient
 from .inner import InnerFunction
@@ -38,7 +38,7 @@ from .nonlocal_terms import Nonlocal
 from .products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from .rewriting import rewritten
 from .shapes import check_shapes
-from .sharing import carried_by, first_carried, read
+from .sharing import carried_by, first_carried, read_from_carried
 from .term import Part, Request, Segment, Term, arranged
 
 
@@ -61,7 +61,7 @@ def apply_all(
         found = head_values(heads, inner_function(requests, u, point), point)
         for (position, term, _), (value, _) in zip(requests, found, strict=True):
             sums[position] += [] if value is None else [scaled(value, term, point)]
-    return [summed(each) if each else _zero(u, point) for each in sums]
+    return [sum_of_values(each) if each else _zero(u, point) for each in sums]
 
 
 @final
@@ -104,12 +104,12 @@ def inner_part(term: Term, draw: Draw | None) -> Part:
 def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
     """The derivatives of a term's head, times its functions and the term's coefficient."""
     functions = [value_at(c, point) for c in term.head.functions]
-    for factor in (plain(term.coefficient), *functions):
-        value = jax.tree.map(lambda leaf, factor=factor: times(leaf, factor), value)
+    for factor in (number_of(term.coefficient), *functions):
+        value = jax.tree.map(lambda leaf, factor=factor: times_scalar(leaf, factor), value)
     return value
 
 
-def summed(values: Sequence[PyTree]) -> PyTree:
+def sum_of_values(values: Sequence[PyTree]) -> PyTree:
     """The sum of values of one shape."""
     for value in values[1:]:
         check_shapes("a term", value, "another term of the operator", values[0])
@@ -234,7 +234,7 @@ def head_jets(
     for head, alphas, own in zip(heads, derivatives, sums, strict=True):
         wanted = [planned[alpha] for alpha in alphas] or own
         if carried:
-            wanted = [[read(each, carried, point) for each in jets] for jets in wanted]
+            wanted = [[read_from_carried(each, carried, point) for each in jets] for jets in wanted]
         result.append([[_added(each, head) for each in jets] for jets in wanted])
     return result
 
@@ -286,9 +286,9 @@ def _read(
             outputs = pushed.derivatives[reading.pushed][output.place]
             value = _read_output(outputs, output, pushed, jets, segment, point)
             if output.number != 1:
-                value = jax.tree.map(lambda leaf, n=output.number: times(leaf, n), value)
+                value = jax.tree.map(lambda leaf, n=output.number: times_scalar(leaf, n), value)
             values.append(value)
-    return summed(values) if values else None
+    return sum_of_values(values) if values else None
 
 
 def _read_output(

@@ -21,8 +21,7 @@ from ..devices import varying_over
 from ..taylor.pushforward import jet
 from ..taylor.rules.by_jvp import UnsupportedPrimitiveError
 from ..versions import varying_axes
-
-Function: TypeAlias = Callable[[PyTree], PyTree]
+from .arguments import Function
 
 
 def directional(function: Function, x: PyTree) -> Function:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ..algebra import apolar
-from ..jets.by_coordinates import Derivatives, by_exponents, written_out
+from ..jets.by_coordinates import DerivativeSum, as_derivative_sum, by_exponents
 from ..jets.point import Point
-from .coefficients import is_number, plain
+from .coefficients import is_number, number_of
 from .term import Part, Term
 
 MOST = 256
@@ -22,7 +22,7 @@ def fewest(parts: Sequence[Part], point: Point) -> int | None:
     A sum has this number for almost all numbers in it. Numbers that depend on the point, or are not
     known while tracing, are taken to be such numbers.
     """
-    sums: list[Derivatives] = []
+    sums: list[DerivativeSum] = []
     for part in parts:
         found = None if part.draw is not None else _sums(part, point)
         if found is None:
@@ -37,15 +37,15 @@ def fewest(parts: Sequence[Part], point: Point) -> int | None:
     return apolar.least(polynomials) if polynomials else 0
 
 
-def _sums(part: Part, point: Point) -> list[Derivatives] | None:
+def _sums(part: Part, point: Point) -> list[DerivativeSum] | None:
     """What is read: a sum of derivatives for each choice of u's entries."""
-    sums: dict[tuple[object, ...], Derivatives] = {}
+    sums: dict[tuple[object, ...], DerivativeSum] = {}
     drawn = random.Random(0)
     for term in part.terms:
         if any(segment.functions for segment in term.word[1:]):
             return None
         factors = [each for segment in term.word for each in segment.product]
-        derivatives = written_out(factors, point)
+        derivatives = as_derivative_sum(factors, point)
         if derivatives is None:
             return None
         number = None if term.word and term.head.functions else _known(term)
@@ -58,6 +58,6 @@ def _sums(part: Part, point: Point) -> list[Derivatives] | None:
 
 def _known(term: Term) -> Fraction | None:
     """The number of a term, if it is known, real and finite."""
-    number = plain(term.coefficient)
+    number = number_of(term.coefficient)
     real = is_number(term.coefficient) and isinstance(number, int | float)
     return Fraction(number) if real and math.isfinite(number) else None

@@ -11,7 +11,7 @@ from ..jets.design import Design, Stratum
 from ..jets.point import Point
 from ..probes.base import Draw
 from ..streams import streams
-from .nonlocal_terms import Nonlocal, mapped
+from .nonlocal_terms import Nonlocal, mapped_in_chunks
 from .term import Segment
 
 
@@ -25,7 +25,7 @@ def nonlocal_value(
     if draw is None or not factor.drawn:
         return factor.exact(u, point)
     keys = streams(draw.stream, "draw of all of u", draw.n)
-    found = mapped(lambda key: factor.one(key, u, point), keys, point.chunk)
+    found = mapped_in_chunks(lambda key: factor.one(key, u, point), keys, point.chunk)
     means = jax.tree.map(lambda leaf: leaf / draw.n, found)
     return means if per_draw else jax.tree.map(partial(jnp.sum, axis=0), means)
 

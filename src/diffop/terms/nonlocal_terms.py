@@ -71,7 +71,7 @@ class Nonlocal(Located):
         return point.replaced(self.argnum, unravel(moved))
 
 
-def mapped(function: Callable[..., PyTree], values: PyTree, chunk: int | None) -> PyTree:
+def mapped_in_chunks(function: Callable[..., PyTree], values: PyTree, chunk: int | None) -> PyTree:
     """A function applied to many values, at most `chunk` at once."""
     if chunk is None:
         return jax.vmap(function)(values)

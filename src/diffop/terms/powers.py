@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 
 from ..jets.index_terms import Monomial, PowerSum
 from ..jets.point import Point
-from .coefficients import plain
+from .coefficients import number_of
 from .term import Request, Segment, Term
 
 
@@ -73,7 +73,7 @@ def _alike(requests: Sequence[Request], point: Point) -> list[list[tuple[int, Po
     """The numbers of terms that are only added up, with the same number, and their powers."""
     sums: dict[Hashable, list[tuple[int, Power]]] = {}
     for n, (name, term, draw) in enumerate(requests):
-        number, power = plain(term.coefficient), _power_of(term, point)
+        number, power = number_of(term.coefficient), _power_of(term, point)
         if draw is None and power is not None and isinstance(number, int | float):
             key = name, term.head.entries, number, power.argnum, power.order
             sums.setdefault(key, []).append((n, power))

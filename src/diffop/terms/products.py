@@ -13,11 +13,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..algebra.algebra import Exponents
-from ..jets.by_coordinates import Derivatives, polynomial_of
+from ..jets.by_coordinates import DerivativeSum, polynomial_of
 from ..jets.directions import Directions, basis, combine, interleave
 from ..jets.point import Point
 from ..jets.terms import Factors, Terms
-from ..jets.weighted_jets import WeightedJets, added_up, balanced, outer, power_of, times
+from ..jets.weighted_jets import (
+    WeightedJets,
+    added_up,
+    balanced,
+    outer,
+    power_of,
+    product_of_weights,
+)
 from ..probes.base import AbstractProbe, Draw
 from ..schemes.expansion import Alpha, Direction
 from ..schemes.names import NAMED, scheme_of
@@ -45,7 +52,7 @@ def exact_jets(factors: Factors, point: Point) -> list[WeightedJets]:
     return planned_jets(jets, point)
 
 
-def as_polynomial(factors: Factors, point: Point) -> Derivatives | None:
+def as_polynomial(factors: Factors, point: Point) -> DerivativeSum | None:
     """A product of factors as coordinate derivatives, if it is pushed in this form. Second
     derivatives are pushed otherwise.
     """
@@ -53,7 +60,7 @@ def as_polynomial(factors: Factors, point: Point) -> Derivatives | None:
     return polynomial_of(factors, point) if several else None
 
 
-def _read_together(polynomial: Derivatives, point: Point) -> list[WeightedJets]:
+def _read_together(polynomial: DerivativeSum, point: Point) -> list[WeightedJets]:
     addend, planned = (object(), 1), coordinate_jets(tuple(polynomial), point)
     return [
         dataclasses.replace(each, weights=each.weights * float(number), addend=addend)  # pyright: ignore
@@ -150,7 +157,7 @@ def read_scheme(
         places = {jet: place for place, jet in enumerate(jets)}
         for alpha, readout in scheme.readouts.items():
             for output, row in _rows(readout, places).items():
-                products = times(weights[:, None], row[None, :]).reshape(-1)
+                products = product_of_weights(weights[:, None], row[None, :]).reshape(-1)
                 result[alpha].append(WeightedJets(directions, products, output, signature))
     return result
 

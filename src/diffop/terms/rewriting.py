@@ -57,7 +57,7 @@ from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
 from ..schemes.scheme import Scheme
-from .coefficients import plain, value_at
+from .coefficients import number_of, value_at
 from .entries import Entries
 from .first_derivatives import grad
 from .forward_gradient import forward_gradients
@@ -233,7 +233,7 @@ def _real_number(term: Term, point: Point) -> Any:
     """A term's coefficient times its functions at the point; None if it is complex, or a number
     that would use up the range of single precision.
     """
-    number = plain(term.coefficient)
+    number = number_of(term.coefficient)
     values = [value_at(function, point) for function in term.head.functions]
     if any(map(jnp.iscomplexobj, (number, *values))):
         return None

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..jets.arranged_terms import Derivative
-from ..jets.directions import Rows, SparseRows, to_dense
+from ..jets.directions import Rows
 from ..jets.point import Point
 from ..jets.weighted_jets import WeightedJets
 
@@ -30,7 +30,7 @@ COORDINATE = "coordinate"
 
 
 @final
-class Carried(NamedTuple):
+class CarriedJets(NamedTuple):
     """Jets that carry all first derivatives with respect to some coordinates of an argument."""
 
     jets: WeightedJets
@@ -38,7 +38,7 @@ class Carried(NamedTuple):
     positions: np.ndarray
 
 
-def carried_by(wanted: Sequence[WeightedJets], point: Point) -> list[Carried]:
+def carried_by(wanted: Sequence[WeightedJets], point: Point) -> list[CarriedJets]:
     """What jets carry that are pushed anyway. Nothing if jets are pushed in chunks, which do not
     keep single directions, or by a plan that was asked for.
     """
@@ -47,7 +47,9 @@ def carried_by(wanted: Sequence[WeightedJets], point: Point) -> list[Carried]:
     return [found for each in wanted if (found := _carried(each)) is not None]
 
 
-def first_carried(wanted: Sequence[WeightedJets], carried: Sequence[Carried]) -> set[Derivative]:
+def first_carried(
+    wanted: Sequence[WeightedJets], carried: Sequence[CarriedJets]
+) -> set[Derivative]:
     """The derivatives of order one that are carried: by such jets, or with a parameter of their own
     by jets that have several.
     """
@@ -58,20 +60,20 @@ def first_carried(wanted: Sequence[WeightedJets], carried: Sequence[Carried]) ->
     return {((variable, 1),) for variable in variables}
 
 
-def _carried(jets: WeightedJets) -> Carried | None:
+def _carried(jets: WeightedJets) -> CarriedJets | None:
     """What jets of an exact derivative of higher order carry."""
     known = _known_rows(jets)
     unnamed = jets.signature == (None,)  # whose first derivatives would be pushed apart
     if known is None or unnamed or jets.order < 2 or jets.size > FEW or jets.contracted:
         return None
     argnum, rows = known
-    unit = rows.positions.shape[1] == 1 and (rows.values == 1).all()
-    positions = rows.positions[:, 0]
+    unit = rows.values.shape[1] == 1 and (rows.values == 1).all()
+    positions = np.asarray(rows.positions)[:, 0]
     several = np.unique(positions).size < positions.size
-    return None if several or not unit else Carried(jets, argnum, np.asarray(positions))
+    return None if several or not unit else CarriedJets(jets, argnum, positions)
 
 
-def _known_rows(jets: WeightedJets) -> tuple[int, SparseRows] | None:
+def _known_rows(jets: WeightedJets) -> tuple[int, Rows] | None:
     """The directions of exact jets along known coordinates of one argument."""
     if jets.matrix is not None or jets.design is not None or len(jets.tangents) > 1:
         return None
@@ -79,13 +81,12 @@ def _known_rows(jets: WeightedJets) -> tuple[int, SparseRows] | None:
     if exponents != (1,) or len(directions) > 1:
         return None
     ((argnum, rows),) = directions.items()
-    if not isinstance(rows, SparseRows):
-        return None
-    known = all(isinstance(each, np.ndarray) for each in (rows.positions, rows.values))
-    return (argnum, rows) if known else None
+    return (argnum, rows) if rows.known else None
 
 
-def read(jets: WeightedJets, carried: Sequence[Carried], point: Point) -> WeightedJets:
+def read_from_carried(
+    jets: WeightedJets, carried: Sequence[CarriedJets], point: Point
+) -> WeightedJets:
     """The same value, read from what is carried already, if it is a first derivative."""
     plain = jets.output == (1,) and jets.design is None and np.ndim(jets.weights) == 1
     if not plain or jets.contracted or len(jets.directions) > 1:
@@ -102,7 +103,7 @@ def read(jets: WeightedJets, carried: Sequence[Carried], point: Point) -> Weight
 
 def _covers(positions: np.ndarray, rows: Rows, size: int) -> bool:
     """Whether directions have entries at these positions alone."""
-    if isinstance(rows, SparseRows) and isinstance(rows.positions, np.ndarray):
+    if isinstance(rows.positions, np.ndarray):
         return bool(np.isin(rows.positions, positions).all())
     return positions.size == size
 
@@ -110,11 +111,9 @@ def _covers(positions: np.ndarray, rows: Rows, size: int) -> bool:
 def _along(weights: Any, rows: Rows, argnum: int, point: Point) -> Any:
     """Σ_r w_r v_r."""
     size = point.size(argnum, "u")
-    if isinstance(rows, SparseRows):
-        arrays = weights, rows.positions, rows.values
-        if all(isinstance(each, np.ndarray) for each in arrays):
-            total = np.zeros(size)
-            np.add.at(total, rows.positions, rows.values * weights[:, None])
-            return total
-    dense = to_dense(rows, size, point.dtype(argnum))
+    if rows.known and isinstance(weights, np.ndarray):
+        total = np.zeros(size)
+        np.add.at(total, np.asarray(rows.positions), rows.values * weights[:, None])
+        return total
+    dense = rows.dense(size, point.dtype(argnum))
     return jnp.asarray(weights).astype(dense.dtype) @ dense

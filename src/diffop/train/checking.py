@@ -19,7 +19,7 @@ from ..parallel.processes import by_first
 from ..pde import AbstractReferenceProblem
 from ..precision import PRECISIONS
 from ..runs import directory as files
-from ..runs.settings import GivenProblem, Settings, as_settings, recommended
+from ..runs.settings import GivenProblem, Settings, as_settings, recommended_settings
 from ..storage.disk import MARGIN, room
 from .checkpoints import Checkpoints
 from .iteration import State
@@ -93,7 +93,7 @@ def _may_not_fit(given: Settings) -> bool:
     network other arguments or another shape than the problem takes, or time may be missing.
     Tracing the loss shows it.
     """
-    asked = given.data_weight != recommended(given.problem, given.dim).data_weight
+    asked = given.data_weight != recommended_settings(given.problem, given.dim).data_weight
     weighted = given.weights is not None or isinstance(given.data_weight, list) or asked
     return weighted or bool(given.causal) or not isinstance(given.problem, str)
 

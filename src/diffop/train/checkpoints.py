@@ -17,7 +17,7 @@ from ..kinds import as_word
 from ..parallel.mesh import sizes_of
 from ..parallel.processes import by_first, gathered, is_first
 from ..storage import stored
-from ..storage.arrays import described, filled, numbers
+from ..storage.arrays import filled, kinds_by_place, numbers
 from ..storage.disk import damage, remove
 from ..storage.environment import changes, environment
 from ..storage.identity import digest_with_code
@@ -309,7 +309,7 @@ class Checkpoints:
     def _read(self, step: int, notes: dict[str, Any], like: State) -> Saved:
         path = self.path(step)
         check_equal(path, notes["configuration"], self._configuration)
-        check_equal(path, notes["arrays"], described((like.model, like.optimiser)))
+        check_equal(path, notes["arrays"], kinds_by_place((like.model, like.optimiser)))
         arrays = read_arrays(path, _numbers(like))
         state = State(
             step,
@@ -331,7 +331,7 @@ class Checkpoints:
             "made_of": self._made_of,
             "environment": environment(),
             "mesh": _mesh(state),
-            "arrays": described((state.model, state.optimiser)),
+            "arrays": kinds_by_place((state.model, state.optimiser)),
             "notes": notes,
         }
         stored.write(self.directory, state.step, arrays, own)

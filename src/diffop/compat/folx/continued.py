@@ -11,7 +11,7 @@ from ...precision import full_precision
 from ...taylor import Full
 from ...taylor.coefficients import Series, scale
 from .arrays import FwdLaplArray, with_rows
-from .plan import Rows, by_plan
+from .plan import GradientRows, by_plan
 
 
 def continued(
@@ -25,7 +25,7 @@ def continued(
     series = [_along(*each) for each in zip(point, jacobians, strict=True)]
 
     @full_precision()
-    def along(rows: Rows) -> Array:
+    def along(rows: GradientRows) -> Array:
         pairs = zip(rows, jacobians, strict=True)
         return sum(_contracted(*each) for each in pairs)  # pyright: ignore
 

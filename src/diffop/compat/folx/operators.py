@@ -11,7 +11,7 @@ from jaxtyping import Array, Inexact, Int
 from ...taylor import Jets, basis, entries, push
 from .interpreter import forward_laplacian
 
-Function: TypeAlias = Callable[[Array], Array]
+OfOneArray: TypeAlias = Callable[[Array], Array]
 Laplacian: TypeAlias = Callable[[Array], tuple[Array, Array]]
 
 
@@ -32,7 +32,7 @@ class LaplacianOperator(Protocol):
         ```
     """
 
-    def __call__(self, f: Function) -> Laplacian: ...
+    def __call__(self, f: OfOneArray) -> Laplacian: ...
 
 
 @final
@@ -58,7 +58,7 @@ class ForwardLaplacianOperator(eqx.Module):
 
     sparsity_threshold: float | int = eqx.field(static=True, default=0)
 
-    def __call__(self, f: Function) -> Laplacian:
+    def __call__(self, f: OfOneArray) -> Laplacian:
         forward = forward_laplacian(f, self.sparsity_threshold)
 
         def laplacian(x: Inexact[Array, "..."]) -> tuple[Array, Array]:
@@ -86,7 +86,7 @@ class LoopLaplacianOperator(eqx.Module):
         ```
     """
 
-    def __call__(self, f: Function) -> Laplacian:
+    def __call__(self, f: OfOneArray) -> Laplacian:
         @jax.jit
         def laplacian(x: Inexact[Array, "..."]) -> tuple[Array, Array]:
             def along(number: Int[Array, ""]) -> tuple[Array, Array]:
@@ -118,7 +118,7 @@ class ParallelLaplacianOperator(eqx.Module):
         ```
     """
 
-    def __call__(self, f: Function) -> Laplacian:
+    def __call__(self, f: OfOneArray) -> Laplacian:
         @jax.jit
         def laplacian(x: Inexact[Array, "..."]) -> tuple[Array, Array]:
             jets = Jets(((basis((x.size,)),), (None,)))

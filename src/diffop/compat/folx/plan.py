@@ -23,7 +23,7 @@ from ...taylor.replacing.cost import evaluation
 from ...taylor.tangents import is_inexact
 from .arrays import FwdJacobian, FwdLaplArray
 
-Rows: TypeAlias = Sequence[Array]
+GradientRows: TypeAlias = Sequence[Array]
 """The derivative of one output with respect to each argument, whose axes come last."""
 
 _BACKWARDS = 2
@@ -35,7 +35,7 @@ def by_plan(
     point: Sequence[Array],
     series: Sequence[Series],
     size: int,
-    along: Callable[[Rows], Array] | None,
+    along: Callable[[GradientRows], Array] | None,
 ) -> list[FwdLaplArray | Array]:
     """The results of a program whose arrays have `n` directions. `contract` contracts a gradient
     with all of these; None if it cannot.

@@ -11,7 +11,7 @@ from jaxtyping import Array
 from ...taylor import Block, Blocks, basis
 from ...taylor.coefficients import Series, Zero, zeros
 from .arrays import FwdLaplArray
-from .plan import Rows, by_plan
+from .plan import GradientRows, by_plan
 
 
 def started(
@@ -23,7 +23,7 @@ def started(
     weights = [_like(*each) for each in zip(weights, point, strict=True)]
     series = [_basis(*each, size) for each in zip(point, weights, starts, strict=False)]
 
-    def along(rows: Rows) -> Array:
+    def along(rows: GradientRows) -> Array:
         parts = [_by_entry(*each) for each in zip(rows, point, weights, strict=True)]
         return jnp.moveaxis(jnp.concatenate(parts, axis=-1), -1, 0)
 

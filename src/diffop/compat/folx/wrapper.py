@@ -12,7 +12,7 @@ from .flags import FunctionFlags
 from .interpreter import forward_laplacian
 from .wrapped_functions import say_that_rules_are_not_needed
 
-Rule: TypeAlias = Callable[..., PyTree]
+WrappedFunction: TypeAlias = Callable[..., PyTree]
 
 
 def wrap_forward_laplacian(
@@ -22,7 +22,7 @@ def wrap_forward_laplacian(
     name: str | None = None,
     index_static_args: tuple[int, ...] | slice | None = None,
     custom_jac_hessian_jac: Callable[..., PyTree] | None = None,
-) -> Rule:
+) -> WrappedFunction:
     """`folx.wrap_forward_laplacian`: makes a rule of a function. It takes arrays and results of
     [`diffop.compat.folx.forward_laplacian`][] and returns such results.
 
@@ -66,7 +66,7 @@ def wrap_forward_laplacian(
     return rule
 
 
-def warp_without_fwd_laplacian(fn: Callable[..., PyTree]) -> Rule:
+def warp_without_fwd_laplacian(fn: Callable[..., PyTree]) -> WrappedFunction:
     """`folx.warp_without_fwd_laplacian`: makes a rule of a function that drops derivatives, as if
     the function had none.
 

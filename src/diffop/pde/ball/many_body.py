@@ -44,7 +44,7 @@ SUMS = {
 }
 
 
-def recommended(bodies: int, period: int | None) -> Recommended | ByDimension:
+def recommended_for_sum(bodies: int, period: int | None) -> Recommended | ByDimension:
     """The recommended settings for an equation with a sum."""
     return SUMS[bodies].recommended if period is None else lattice(period)
 
@@ -135,7 +135,7 @@ class ManyBody(AbstractBallProblem):
     @property
     def recommended(self) -> Recommended | ByDimension:
         """By the number of bodies and the dimension; the same in every dimension on a lattice."""
-        return recommended(self.bodies, self.period)
+        return recommended_for_sum(self.bodies, self.period)
 
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
         return EQUATIONS[self.equation].nonlinearity(u)

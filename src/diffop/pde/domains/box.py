@@ -13,7 +13,7 @@ from ...nn import BoxInput
 from ...quadrature import Limits
 from ...scalars import plain, several
 from ...streams import stream
-from ..sampling.box import Unit, points_in_box, points_on_box, uniform
+from ..sampling.box import Unit, points_in_box, points_on_box, uniform_points
 from .domain import AbstractPart
 from .sections import AXES, Section, section
 from .shape import AbstractShape, Bounds
@@ -140,7 +140,7 @@ class Box(AbstractShape):
         return Face(self, axis, end)
 
     def sample(
-        self, key: PRNGKeyArray, count: int, unit: Unit = uniform
+        self, key: PRNGKeyArray, count: int, unit: Unit = uniform_points
     ) -> Float[Array, "count dim"]:
         """`count` points, uniform if those of `unit` are; see `diffop.pde.points_in_box`."""
         return points_in_box(key, count, self.lower, self.upper, unit)

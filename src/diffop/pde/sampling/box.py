@@ -18,13 +18,13 @@ Unit: TypeAlias = Callable[[PRNGKeyArray, int, int], Float[Array, "count dim"]]
 """Points of the unit cube, from a key, their number and the dimension."""
 
 
-def uniform(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
+def uniform_points(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
     """Independent uniform points of the unit cube."""
     return jax.random.uniform(drawn_with(key), (count, dim))
 
 
 def points_in_box(
-    key: PRNGKeyArray, count: int, lower: Ends, upper: Ends, unit: Unit = uniform
+    key: PRNGKeyArray, count: int, lower: Ends, upper: Ends, unit: Unit = uniform_points
 ) -> Float[Array, "count dim"]:
     """Random points of the box `lower` ≤ x ≤ `upper`, uniformly distributed.
 

@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from ...arrays import times, type_of
 from ...coefficients.block import Block
-from ...coefficients.blocks import Blocks, applied, dense, uniform
+from ...coefficients.blocks import Blocks, applied, common_weight, dense
 from ...coefficients.relations import entrywise, outer
 from ...kernels import call
 from ..arithmetic import as_block, densify
@@ -81,7 +81,7 @@ def _met(moment: SecondMoment, left: Along, right: Along, same: bool) -> AnyMatr
 
 def _gram(weights: Any, left: Any, x: Any, right: Any, y: Any, same: bool) -> AnyMatrix:
     """Σ_r w_r a_r ⊗ b_r as a matrix; `same` if a is b."""
-    number, shapes = uniform(weights), (jnp.shape(x), jnp.shape(y))
+    number, shapes = common_weight(weights), (jnp.shape(x), jnp.shape(y))
     if isinstance(left, Blocks) or isinstance(right, Blocks):
         blocks = [
             c if isinstance(c, Blocks) else as_block(c, shape)

@@ -21,8 +21,8 @@ from ...coefficients.index import Traced
 from ...source import Source
 from ...versions import varying_axes
 from ..arithmetic import densify
-from ..bundle import Families, Family, Value, bundle, plain, primal_of, series_of
-from ..coefficients import Coefficient, Sets, Zero, each_set, sets, varying
+from ..bundle import Families, Family, Value, bundle, primal_of, series_of
+from ..coefficients import Coefficient, Sets, Zero, each_set, sets, varying, without_notes
 
 
 def _at_places(common: Blocks, term: Coefficient, primal: Any) -> Blocks:
@@ -55,7 +55,7 @@ def _by_kind(c: Blocks) -> dict[Hashable, Block]:
     return found
 
 
-Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Blocks
+CoefficientKind: TypeAlias = frozenset | None | tuple[Any, ...] | Blocks
 """The axes of devices over which a coefficient's array varies, None if there is no array; for sets
 a tuple of these; for sparse ones, the places of the blocks of every branch.
 """
@@ -170,7 +170,7 @@ def _instantiated(
     term = densify(term, family.lead(place), primal, name)
     if kind is None or (isinstance(kind, tuple) and all(each is None for each in kind)):
         return term
-    whole = each_set(plain, family.instantiate(term, place, primal))
+    whole = each_set(without_notes, family.instantiate(term, place, primal))
     if not isinstance(kind, tuple):
         return varying(whole, kind)
     assert isinstance(whole, Sets)

@@ -117,6 +117,13 @@ class _MovingPart:
         return linear_map(self.derivative, family.lead(place), [terms[place] for terms in series])
 
 
+def of_one_direction(families: Families) -> bool:
+    """Whether each family is one direction, at order one. Then JAX's own derivative is all that
+    there is to a push.
+    """
+    return all(family.order == 1 and not family.jet_axes for family in families)
+
+
 def piecewise_linear(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:

@@ -33,6 +33,7 @@ from jaxtyping import Array
 
 from ...algebra.algebra import Algebra
 from ...arrays import times
+from ...held import KnownArray
 from ..arithmetic import total
 from ..bundle import Family
 from ..coefficients import Coefficient, Full, Series, Zero, scale
@@ -46,7 +47,6 @@ from ..series import (
     solution,
 )
 from .entry_factor import EntryFactor
-from .recomputed import Constant
 from .recurrences import KNOWN_ZEROS, Quadratic, Recurrence, coefficients
 
 
@@ -112,13 +112,15 @@ class ByEquation:
         return solution(family, value, series, by_slope, by_turn, square, slopes_below)
 
 
-Way: TypeAlias = ByPowers | ByEquation
+CompositionWay: TypeAlias = ByPowers | ByEquation
 """How the series of φ(x(t)), and that series together with the one of φ′(x(t)), are found from x,
 φ(x), φ′(x) and a series of arrays without top coefficients.
 """
 
 
-def way(recurrence: Recurrence, equation: Quadratic | None, family: Family, series: Series) -> Way:
+def way(
+    recurrence: Recurrence, equation: Quadratic | None, family: Family, series: Series
+) -> CompositionWay:
     """The equation if it is shorter and loses no digits, for arrays of all lower orders."""
     every = all(isinstance(c, Full) for c in family.series_below(series))
     if equation is None or not every or not _is_shorter(equation, family.algebra):
@@ -134,7 +136,9 @@ def _is_shorter(equation: Quadratic, algebra: Algebra) -> bool:
     return products_by_solution(algebra, square) < products_by_powers(algebra)
 
 
-def composed(way: Way, family: Family, primals: Sequence[Array], series: Series) -> Series:
+def composed(
+    way: CompositionWay, family: Family, primals: Sequence[Array], series: Series
+) -> Series:
     """The series of φ(x(t)) from x, φ(x) and φ′(x). Collapsed coefficients of x are multiplied by
     φ′(x).
     """
@@ -146,7 +150,7 @@ def composed(way: Way, family: Family, primals: Sequence[Array], series: Series)
         if isinstance(c, Full) and not family.is_top(place)
     }
     known = family.weights is not None and not isinstance(family.weights, jax.Array)
-    weights = Constant(family.weights) if known else None
+    weights = KnownArray(family.weights) if known else None
     jets = _Setting(way, family.algebra, family.size, weights, tuple(lower))
     result: list[Coefficient] = []
     for place, array in enumerate(_composed(jets, *primals, *lower.values())):
@@ -167,10 +171,10 @@ class _Setting:
     there are. They are collapsed with weights if these are known.
     """
 
-    way: Way
+    way: CompositionWay
     algebra: Algebra
     size: int | None
-    weights: Constant | None
+    weights: KnownArray | None
     present: tuple[int, ...]
 
     @property

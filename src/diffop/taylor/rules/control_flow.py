@@ -10,7 +10,7 @@ from jax import lax
 
 from ...devices import varying_alike, varying_over
 from ...versions import carried_operands, varying_axes
-from ..binding import bind_program, described
+from ..binding import bind_program, described_equation
 from ..bundle import (
     Families,
     Value,
@@ -18,7 +18,7 @@ from ..bundle import (
     each_term,
     primal_of,
 )
-from ..coefficients import Coefficient, on_array, plain
+from ..coefficients import Coefficient, on_array, without_notes
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
 from .agreement import agreed, conform_all, joined, structure_of
@@ -43,7 +43,11 @@ Iteration: TypeAlias = Callable[..., tuple[list[Value], list[Value]]]
 
 
 def _iteration(
-    step: Iteration, initial: Sequence[Value], row: Sequence[Value], families: Families, name: str
+    step: Iteration,
+    initial: Sequence[Value],
+    row: Sequence[Value],
+    families: Families,
+    name: str,
 ) -> tuple[Iteration, list[Value]]:
     """The step with the least structure of carried values that it maps to itself, and the initial
     values in this structure.
@@ -71,10 +75,12 @@ def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     index, *arguments = operands
     pushed = [_traced(_branch(each, families), arguments) for each in eqn.params["branches"]]
     outcomes = zip(*(shapes for _, shapes in pushed), strict=True)
-    name = described(eqn)
+    name = described_equation(eqn)
     structures = [agreed(families, outcome) for outcome in outcomes]
 
-    def conforming(branch: Callable[[list[Value]], list[Value]]) -> Callable[..., list[Value]]:
+    def conforming(
+        branch: Callable[[list[Value]], list[Value]],
+    ) -> Callable[..., list[Value]]:
         return lambda values: conform_all(branch(values), structures, families, name)
 
     paths = [conforming(each) for each, _ in pushed]
@@ -86,7 +92,9 @@ def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
 
 
 def _without_casts(
-    branch: Callable[[list[Value]], list[Value]], arguments: Sequence[Value], axes: frozenset
+    branch: Callable[[list[Value]], list[Value]],
+    arguments: Sequence[Value],
+    axes: frozenset,
 ) -> Callable[[list[Value]], list[Value]]:
     """A branch whose constants vary over the devices of the index.
 
@@ -120,7 +128,7 @@ def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     def step(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         return interpret(body.jaxpr, body.consts, families, [*body_consts, *carry]), []
 
-    step, carry = _iteration(step, initial, [], families, described(eqn))
+    step, carry = _iteration(step, initial, [], families, described_equation(eqn))
     return lax.while_loop(keep_going, lambda carry: step(carry, [])[0], carry)
 
 
@@ -129,7 +137,7 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     first, second = carried_operands(params)
     consts, initial, xs = operands[:first], operands[first:second], operands[second:]
     body = params["jaxpr"]
-    name = described(eqn)
+    name = described_equation(eqn)
     rows = [_iterated_first(dense_value(x, families, name), families) for x in xs]
 
     def step(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
@@ -170,7 +178,7 @@ def _move_axis(
     value: Value, families: Families, move: Callable[[jax.Array, int], jax.Array]
 ) -> Value:
     def moved(term: Coefficient, lead: int) -> Coefficient:
-        return on_array(lambda array: move(array, lead), plain(term))
+        return on_array(lambda array: move(array, lead), without_notes(term))
 
     return each_term(moved, value, families)
 

@@ -16,9 +16,9 @@ from ..interpreter import interpret, run
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called, flatten
 from ..replacing.forms import PRODUCTS
-from .by_jvp import fallback
+from .by_jvp import fallback, of_one_direction, piecewise_linear
 from .elementwise import along_one
-from .of_jax import name_in_jax, with_a_rule, written_out
+from .of_jax import name_in_jax, record_behind_jit, with_a_rule
 
 
 def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -30,6 +30,8 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     closed_over = operands[: eqn.params["num_consts"]]
     if any(map(is_moving, closed_over)):  # about these no rule says anything
         return interpret(called(eqn).jaxpr, called(eqn).consts, families, operands)
+    if of_one_direction(families):
+        return piecewise_linear(families, eqn, operands)
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     derivative = _derivative(eqn, moving, [primal_of(operand) for operand in operands])
     if not name_in_jax(eqn) and _makes_cut_off(derivative):
@@ -164,7 +166,7 @@ def _enter(names: str, rule: Rule | None, **known: Any) -> None:
     enter(names.split(), Primitive(rule, "control flow", **known))
 
 
-_enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program, known=written_out)
+_enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program, known=record_behind_jit)
 _enter("call closed_call core_call", None, inner=Inner.CALLED, evaluate=bind_call)
 _enter("kernel", None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)

@@ -34,7 +34,7 @@ from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called, live_equations
 from ..series import faa_di_bruno, integral, logarithm, powers
 from . import programs, recurrences, slopes, special
-from .by_jvp import fallback, piecewise_linear
+from .by_jvp import fallback, of_one_direction, piecewise_linear
 from .composed import composed, way
 from .entry_factor import EntryFactor
 from .masks import Mask, at_entries, capped, masked, masked_whole, unmasked, values_of
@@ -156,7 +156,7 @@ def _integrated(
     """y = ∫ φ′(x(t)) dx, where φ′ is JAX's own derivative, pushed like any other program. Of one
     direction φ′(x) dx is JAX's own product, since its transpose is reverse mode.
     """
-    if all(family.order == 1 and not family.jet_axes for family in families):
+    if of_one_direction(families):
         return piecewise_linear(families, eqn, operands)
     primals = [primal_of(operand) for operand in operands]
     (output,) = bind(eqn, primals)

@@ -65,7 +65,7 @@ _SINC = Primitive(
 )
 
 
-def written_out(eqn: jex.JaxprEqn) -> Primitive | None:
+def record_behind_jit(eqn: jex.JaxprEqn) -> Primitive | None:
     """The record of a function behind `jax.jit`. The functions that JAX makes to differentiate it
     have the same name, but other equations.
     """

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ...arrays import times
+from ...arrays import times, zeros_like
 from ..arithmetic import known_scalar
 from ..binding import bind
 from ..bundle import Families, Family, Value, broadcast_series, expand, is_moving, primal_of
@@ -125,7 +125,8 @@ class _Tower:
         primal, x = self._primals[level], self._base
         ratios = tuple(divided(c, family.lead(place), x, primal) for place, c in enumerate(series))
         # where a root is 0 its derivatives are infinite, which must not become 0 · ∞
-        return ratio_power(family, self._rest, jnp.where(x == 0, 1, primal), ratios)
+        finite = lax.select(lax.eq(x, zeros_like(x)), lax.full_like(primal, 1), primal)
+        return ratio_power(family, self._rest, finite, ratios)
 
 
 def _derivatives(base: Array, exponent: float | Array, count: int) -> list[Array]:

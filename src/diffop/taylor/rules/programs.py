@@ -16,7 +16,7 @@ from ...algebra.algebra import Algebra
 from ...arrays import as_array, times
 from .. import places
 from ..arithmetic import instantiate
-from ..binding import bind, partially_bound, read
+from ..binding import bind, partially_bound, values_of_atoms
 from ..coefficients import Full, Series, zeros
 from ..one_jet import push_jet
 from ..primitive import Form, of
@@ -93,9 +93,9 @@ def _evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
     environment = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     environment.update(zip(closed.jaxpr.invars, operands, strict=True))
     for eqn in closed.jaxpr.eqns:
-        outputs = bind(eqn, read(environment, eqn.invars))
+        outputs = bind(eqn, values_of_atoms(environment, eqn.invars))
         environment.update(zip(eqn.outvars, outputs, strict=True))
-    return read(environment, closed.jaxpr.outvars)
+    return values_of_atoms(environment, closed.jaxpr.outvars)
 
 
 def _hashable(params: dict[str, Any]) -> Hashable:

@@ -12,12 +12,12 @@ Expansions of operands with equal shapes are traced once, in however many layers
 
 import functools
 from collections.abc import Callable, Hashable
-from typing import Any, final
+from typing import Any
 
 import jax
-import numpy as np
 from jaxtyping import PyTree
 
+from ...held import KnownArray
 from ...source import Source
 from ..coefficients import Full, Image, Series, Zero, parts_of
 from ..program import own_policy
@@ -38,7 +38,7 @@ def recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree)
     """
     leaves, structure = jax.tree.flatten(_numbered(operands))
     arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
-    known = tuple(None if isinstance(leaf, jax.Array) else Constant(leaf) for leaf in leaves)
+    known = tuple(None if isinstance(leaf, jax.Array) else KnownArray(leaf) for leaf in leaves)
     return _recomputed(function, how, structure, known, *arrays)
 
 
@@ -75,18 +75,3 @@ def _numbered(operands: PyTree) -> PyTree:
 def is_of_arrays(series: Series) -> bool:
     """Whether coefficients are arrays, or sets of arrays."""
     return all(isinstance(part, Full | Zero) for c in series for part in parts_of(c))
-
-
-@final
-class Constant:
-    """An array that is known while tracing, compared by content."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = np.asarray(array)
-        self._key = (self.array.dtype, self.array.shape, self.array.tobytes())
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Constant) and self._key == other._key

@@ -14,7 +14,7 @@ import jax.extend.core as jex
 
 from ..primitive import Following, enter_further, of
 
-Rule: TypeAlias = Callable[[jex.JaxprEqn, Sequence[Following]], Following | None]
+ShiftRule: TypeAlias = Callable[[jex.JaxprEqn, Sequence[Following]], Following | None]
 
 
 def _same(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
@@ -22,7 +22,7 @@ def _same(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
     return first if all(other == Following() for other in others) else None
 
 
-def _of_factors(signs: tuple[int, ...]) -> Rule:
+def _of_factors(signs: tuple[int, ...]) -> ShiftRule:
     """For a product or quotient of numbers to which nothing is added."""
 
     def rule(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:

@@ -19,7 +19,7 @@ from jaxtyping import Array
 from ...arrays import plus, shifted, times
 from .recurrences import Recurrence
 
-Slope: TypeAlias = Callable[[Array], Array]
+SlopeFormula: TypeAlias = Callable[[Array], Array]
 """φ′ at real points."""
 
 
@@ -29,7 +29,7 @@ def _bell(x: Any) -> Any:
     return lax.div(decay, lax.square(shifted(decay, 1)))
 
 
-def _slope(function: Slope, formula: Slope, recurrence: Recurrence) -> Slope:
+def _slope(function: SlopeFormula, formula: SlopeFormula, recurrence: Recurrence) -> SlopeFormula:
     """A formula for φ′ whose derivative is the recurrence's φ″ = 2 c_2, from φ and φ′ at x."""
 
     @jax.custom_jvp
@@ -46,11 +46,11 @@ def _slope(function: Slope, formula: Slope, recurrence: Recurrence) -> Slope:
     return slope
 
 
-def of_tanh(recurrence: Recurrence) -> Slope:
+def of_tanh(recurrence: Recurrence) -> SlopeFormula:
     return _slope(lax.tanh, lambda x: times(_bell(times(x, 2)), 4), recurrence)
 
 
-def of_logistic(recurrence: Recurrence) -> Slope:
+def of_logistic(recurrence: Recurrence) -> SlopeFormula:
     return _slope(lax.logistic, _bell, recurrence)
 
 
