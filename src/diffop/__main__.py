@@ -285,7 +285,7 @@ def _mesh(options: argparse.Namespace) -> Mesh | None:
 
 def process() -> NoReturn:
     """The command line as a process."""
-    console.process(main)
+    console.as_process(main)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def _alike(left: Any, right: Any) -> bool:
     return a.dtype == b.dtype and (a.ndim == b.ndim or 0 in (a.ndim, b.ndim))
 
 
-def summed(array: Any, axes: Sequence[int]) -> Any:
+def sum_over(array: Any, axes: Sequence[int]) -> Any:
     """The sum over axes; numbers of 16 bits or less are added in higher precision, as `jnp.sum`."""
     if isinstance(array, Tracer) and array.dtype.itemsize >= 4:
         return lax.reduce_sum(array, tuple(axes))

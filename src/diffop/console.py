@@ -70,7 +70,7 @@ def _unprinted(error: OSError, otherwise: str = "") -> Ended:
     return Ended(f"the output could not be written: {error}{more}.", code)
 
 
-def process(main: Callable[[], int]) -> NoReturn:
+def as_process(main: Callable[[], int]) -> NoReturn:
     """Runs a command line as a process. Ctrl-C that is not handled ends it at once, without waiting
     for XLA. Characters that a stream cannot encode are written as their numbers. A stream that is
     closed, such as that of `head`, ends it with at most one line.

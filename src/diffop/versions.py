@@ -1,6 +1,8 @@
-"""Names that differ between the supported releases of JAX; only this file asks for them."""
+"""What JAX keeps to itself, and names that differ between its supported releases; only this file
+asks for them.
+"""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -24,6 +26,15 @@ def is_staged(value: Any) -> bool:
     except jax.errors.ConcretizationTypeError:
         return True
     return False
+
+
+def inner_programs(eqn: jex.JaxprEqn) -> Iterator[jex.Jaxpr]:
+    """The programs among the parameters of an equation."""
+    for value in eqn.params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            program = each.jaxpr if isinstance(each, jex.ClosedJaxpr) else each
+            if isinstance(program, jex.Jaxpr):
+                yield program
 
 
 def axes_mapped(params: Mapping[str, Any]) -> frozenset:

@@ -11,7 +11,7 @@ import pytest
 
 from diffop.coefficients.blocks import dense
 from diffop.coefficients.coordinate import Coordinate
-from diffop.coefficients.equations import solve
+from diffop.coefficients.equations import solve_equations
 from diffop.coefficients.index import Index
 from diffop.coefficients.tied_product import TiedProduct, Unstructured
 from diffop.taylor import Blocks, Range, Source, Table, Traced
@@ -74,7 +74,7 @@ class Given(NamedTuple):
         for left, right in self.equations:
             product.equate(named(left), named(right))
         product.outputs = [named(total) for total in self.outputs]
-        solve(product)
+        solve_equations(product)
         block = product.result(np.dtype("float64"))
         return dense(Blocks(() if block is None else (block,), self.shape), np.dtype("float64"))
 
@@ -272,4 +272,4 @@ def test_what_is_too_large_is_an_array():
     product.equate(*sides)
     product.outputs = [along(0)]
     with pytest.raises(Unstructured):
-        solve(product)
+        solve_equations(product)

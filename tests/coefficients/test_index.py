@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from diffop.coefficients.index import Range, Table, Traced, known, places_of, plus, taken
+from diffop.coefficients.index import Range, Table, Traced, known, places_of, sum_of_indices, taken
 from diffop.taylor import Source
 
 from .blocks import numbers
@@ -42,8 +42,8 @@ def test_sums_and_places(first, second):
     for _ in range(3):
         left, right = index_of(first, rng), index_of(second, rng)
         a, b = numbers(left, SIZE), numbers(right, SIZE)
-        within(plus(left, right, SIZE), SIZE, a + b)
-        assert plus(left, right, SIZE) == plus(left, right, SIZE)
+        within(sum_of_indices(left, right, SIZE), SIZE, a + b)
+        assert sum_of_indices(left, right, SIZE) == sum_of_indices(left, right, SIZE)
         within(left.scaled(-2, 5), SIZE, 5 - 2 * a)
         places = Range(4, -2) if second == "range" else index_of(second, rng, 0, SIZE - 1)
         count = 3 if second == "range" else SIZE
@@ -60,7 +60,10 @@ def test_what_is_added_and_taken_is_part_of_the_name(kind):
     different = [index_of(kind, rng, 0, SIZE - 1) for _ in range(2)]
     if kind == "range":
         different = [Range(0, 1), Range(SIZE - 1, -1)]
-    for make in (lambda other: plus(index, other, SIZE), lambda other: taken(index, other, SIZE)):
+    for make in (
+        lambda other: sum_of_indices(index, other, SIZE),
+        lambda other: taken(index, other, SIZE),
+    ):
         first, second = map(make, different)
         assert first != second and hash(first) != hash(second)
     assert index.scaled(2, 0) != index and index.scaled(2, 0) == index.scaled(2, 0)

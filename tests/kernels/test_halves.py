@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from diffop.kernels import call, device, halves, symmetric
-from diffop.kernels.halves import blocks_of, quadratic_form
+from diffop.kernels.halves import blocks_of, form_by_halves
 
 from .. import jaxprs
 
@@ -38,7 +38,7 @@ def test_blocks_beside_the_diagonal_are_multiplied_once():
 def test_a_quadratic_form(size, width, monkeypatch):
     monkeypatch.setattr(halves, "LEAST", 2)
     matrix, array = indefinite(size), RNG.normal(size=(size, width))
-    got = quadratic_form(blocks_of(jnp.asarray(matrix)), jnp.asarray(array))
+    got = form_by_halves(blocks_of(jnp.asarray(matrix)), jnp.asarray(array))
     np.testing.assert_allclose(got, np.einsum("ij,ik,jk->k", matrix, array, array), atol=1e-12)
 
 
@@ -48,7 +48,7 @@ def test_how_much_is_multiplied(size, most, monkeypatch):
     monkeypatch.setattr(device, "on_lone_cpu", lambda *_: True)
     monkeypatch.setattr(halves, "LARGE", 1)
     operands = jnp.ones((size, size)), jnp.ones((size, 3))
-    form = lambda matrix, array: quadratic_form(blocks_of(matrix), array)
+    form = lambda matrix, array: form_by_halves(blocks_of(matrix), array)
     count = jaxprs.multiplications(jaxprs.of(form, *operands))
     assert count == most * size * size * 3
     assert call(f"part of a {halves.NAME}", lambda *_: 1.0, size, 3) == most

@@ -1,6 +1,7 @@
 """The rooms of the library, and what every public name owes its reader."""
 
 import ast
+import collections
 import dataclasses
 import inspect
 import itertools
@@ -170,6 +171,20 @@ def test_a_public_name_has_one_meaning():
     own = {name: value for name, value in NAMES.items() if "compat." not in name}
     last = [name.rsplit(".")[-1] for name in own]
     assert {name for name in last if last.count(name) > 1} <= SHARED
+
+
+def test_functions_and_classes_have_names_of_their_own():
+    """In all files, but for the interfaces of other packages, and two pairs of two rooms: a problem
+    or a mesh that is made, and plain kernels or numbers.
+    """
+    homes = collections.Counter(
+        node.name
+        for path in SOURCE.rglob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    )
+    several = {name for name, number in homes.items() if number > 1}
+    assert several <= SHARED | {"Laplacian", "jet", "make", "plain"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ from jaxtyping import PyTree
 from ..array_types import Key, ScalarArray, Vector
 from ..complete import Complete
 from ..estimators.draws import make_draw
-from ..estimators.together import flatten
+from ..estimators.together import flat_operators
 from ..jets.point import Point
 from ..probes.base import Draw
 from ..terms.arguments import Function, check_callable
@@ -57,7 +57,7 @@ class AbstractBaseline(Complete):
 
     def joint(self, ops: PyTree, key: Key, n: int) -> Function:
         """Several operators in this way, as [`diffop.baselines.estimate`][] gives them."""
-        operators, structure = flatten(ops)
+        operators, structure = flat_operators(ops)
         draw = make_draw(key, n, "auto")
         parts = [operator.parts for operator in operators]
         for each in parts:

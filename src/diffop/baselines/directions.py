@@ -54,7 +54,7 @@ def _read(jets: Any) -> Weighted:
 def all_at_once(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
     """Σ_r w_r (v_r·∇)² u, all directions at once: n times the memory of one."""
     rows = jax.tree.map(jnp.asarray, weighted.rows)
-    each = jax.vmap(lambda row: second(dense(row, x)))(rows)
+    each = jax.vmap(lambda row: second(dense_row(row, x)))(rows)
     return jnp.asarray(weighted.weights).astype(each.dtype) @ each
 
 
@@ -67,7 +67,7 @@ def looped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
 
     @jax.checkpoint
     def term(row: Rows, weight: ScalarArray) -> ScalarArray:
-        return weight * second(dense(row, x))
+        return weight * second(dense_row(row, x))
 
     weights = jnp.asarray(weighted.weights).astype(x.dtype)
     rows = jax.tree.map(jnp.asarray, weighted.rows)
@@ -77,7 +77,7 @@ def looped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
     return total
 
 
-def dense(row: Rows, x: Vector) -> Vector:
+def dense_row(row: Rows, x: Vector) -> Vector:
     """One direction, a row of several, as a vector like x."""
     values = jnp.asarray(row.values).astype(x.dtype)
     if row.positions is None:

@@ -84,7 +84,7 @@ class Stein(AbstractBaseline):
 
     def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:
         (x,) = point.args
-        z = normal(draw, x)
+        z = normal_steps(draw, x)
         ahead, behind = (
             jax.vmap(lambda v, s=s: u(x + s * v))(z) for s in (self.sigma, -self.sigma)
         )
@@ -107,7 +107,7 @@ class Stein(AbstractBaseline):
         )
 
 
-def normal(draw: Draw, x: Vector) -> Probes:
+def normal_steps(draw: Draw, x: Vector) -> Probes:
     """z, one a row."""
     key = stream(draw.key, "steps of Stein", x.size)
     return jax.random.normal(key, (draw.n, x.size), x.dtype)

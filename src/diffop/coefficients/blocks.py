@@ -16,9 +16,9 @@ from ..record import record, static
 from ..source import Source
 from .block import Block, coordinates
 from .coordinate import NOWHERE, Coordinate, along, at
-from .equations import solve
+from .equations import solve_equations
 from .index import Range, Traced
-from .operands import Operand, laid, sliced
+from .operands import Operand, laid, sliced_operand
 from .relations import Relation, unchanged
 from .tied_product import TiedProduct, Unstructured
 
@@ -112,17 +112,17 @@ class PairWeights:
 
 def moved(c: Blocks, relation: Relation, dtype: Any) -> Blocks | None:
     """The image of a coefficient under a linear relation; None if it becomes an array."""
-    return applied([c], [None], relation, None, dtype)
+    return multiplied([c], [None], relation, None, dtype)
 
 
 def collapsed(c: Blocks, weights: CollapsedWeights, dtype: Any) -> Blocks:
     """Σ_r w_r c_r."""
-    result = applied([c], [None], unchanged(c.shape[1:]), weights, dtype, summed=True)
+    result = multiplied([c], [None], unchanged(c.shape[1:]), weights, dtype, summed=True)
     assert result is not None
     return result
 
 
-def applied(
+def multiplied(
     coefficients: Sequence[Blocks | None],
     arrays: Sequence[Any],
     relation: Relation,
@@ -167,7 +167,7 @@ def _part(
     directions, places = [each[0] for each in found if each], [each[1:] for each in found]
     output = relation.tie(product, places, arrays)
     product.outputs = [_direction(product, directions, weights, summed), *output]
-    solve(product)
+    solve_equations(product)
     return product.result(dtype, **how)
 
 
@@ -215,7 +215,7 @@ def at_directions(c: Blocks, numbers: Any) -> Blocks:
         new = product.new_axis(numbers.size)
         product.equate(direction, at(new, Traced(numbers, name, 0, c.shape[0] - 1)))
         product.outputs = [along(new), *places]
-        solve(product)
+        solve_equations(product)
         return product.result(None)
 
     return collected(list(map(part, c.parts)), (numbers.size, *c.shape[1:]))
@@ -234,7 +234,7 @@ def entries_at(block: Block, array: Any) -> Any:
     if len(set(used)) < len(used) or None in places:
         return array.at[tuple(coordinates(block)[1:])].get(mode="clip")
     for c, (index, size) in enumerate(places):  # pyright: ignore
-        array = sliced(array, c, index, size)
+        array = sliced_operand(array, c, index, size)
     names = [each[0] if each else len(block.axes) + c for c, each in enumerate(axes)]
     kept = [c for c, name in enumerate(names) if name < len(block.axes)]
     array = array.reshape([array.shape[c] for c in kept])

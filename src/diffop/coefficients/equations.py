@@ -18,11 +18,11 @@ If the solution would be too large, `Unstructured` is raised, and the coefficien
 import numpy as np
 
 from .coordinate import Coordinate, along, at, stepped
-from .index import Index, Range, Table, Traced, known, places_of, plus, taken
+from .index import Index, Range, Table, Traced, known, places_of, sum_of_indices, taken
 from .tied_product import TiedProduct, Unstructured
 
 
-def solve(product: TiedProduct) -> None:
+def solve_equations(product: TiedProduct) -> None:
     """Solves all equations of a product."""
     while product.equations and not product.is_empty:
         product.equations = [_simple(product, *each) for each in product.equations]
@@ -52,7 +52,7 @@ def _simple(
         if first.is_traced or second.is_traced:
             mine[name], other[name] = first, second
             continue
-        mine[name] = plus(first, second.scaled(-1, 0), product.sizes[name])
+        mine[name] = sum_of_indices(first, second.scaled(-1, 0), product.sizes[name])
     total = product.normal(Coordinate(left.const - right.const, mine))
     return total, Coordinate(0, other)
 

@@ -165,7 +165,7 @@ def taken(index: Index, places: Index, size: int) -> Index:
     return Traced(array, Source(("at", _name(places), size), index.source), low, high)
 
 
-def plus(left: Index, right: Index, size: int) -> Index:
+def sum_of_indices(left: Index, right: Index, size: int) -> Index:
     """The sums of the numbers of two indices along one axis."""
     if isinstance(left, Range) and isinstance(right, Range):
         return Range(left.start + right.start, left.step + right.step)

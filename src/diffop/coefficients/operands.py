@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..arrays import product_of, summed
+from ..arrays import product_of, sum_over
 from ..kernels import call
 from .index import Index, Range, Traced
 
@@ -33,7 +33,7 @@ class Operand(NamedTuple):
             return self
         axis = self.names.index(name)
         if isinstance(index, Range) and index.step != 0:
-            return Operand(sliced(self.array, axis, index, size), self.names)
+            return Operand(sliced_operand(self.array, axis, index, size), self.names)
         at = (slice(None),) * axis + (index.numbers(size),)
         if isinstance(self.array, np.ndarray) and not isinstance(index, Traced):
             return Operand(self.array[at], self.names)
@@ -70,7 +70,9 @@ class Operand(NamedTuple):
         if apart and sizes[short] <= _SLICES:
             (long,) = (n for n in names if n != short)
             parts = [
-                sliced(self.array, axis, Range(start + steps[short] * k, steps[long]), sizes[long])
+                sliced_operand(
+                    self.array, axis, Range(start + steps[short] * k, steps[long]), sizes[long]
+                )
                 for k in range(sizes[short])
             ]
             rest = (*self.names[:axis], long, *self.names[axis + 1 :])
@@ -115,7 +117,7 @@ class Operand(NamedTuple):
         return Operand(array.reshape(shape), names)
 
 
-def sliced(array: Any, axis: int, index: Range, size: int) -> Any:
+def sliced_operand(array: Any, axis: int, index: Range, size: int) -> Any:
     """The entries at `size` places of a range along an axis."""
     start, step = index
     last = start + step * (size - 1)
@@ -158,7 +160,7 @@ def _sum(operand: Operand, wanted: set[int]) -> Operand:
     if not axes:
         return operand
     names = tuple(n for a, n in enumerate(operand.names) if a not in axes)
-    return Operand(summed(operand.array, axes), names)
+    return Operand(sum_over(operand.array, axes), names)
 
 
 def _product(left: Operand, right: Operand, wanted: set[int], how: dict[str, Any]) -> Operand:

@@ -78,7 +78,7 @@ def entrywise(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Re
     return Relation(shape, tuple(map(places, operands)), output, shape)
 
 
-def outer(left: tuple[int, ...], right: tuple[int, ...]) -> Relation:
+def outer_relation(left: tuple[int, ...], right: tuple[int, ...]) -> Relation:
     """Each entry of one operand times each entry of the other."""
     return dot((((), ()), ((), ())), left, right)
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays import at_run_time
 from .block import Axis, Block
 from .coordinate import Coordinate, along, at, stepped
-from .index import Index, Range, Table, Traced, known, plus, taken
+from .index import Index, Range, Table, Traced, known, sum_of_indices, taken
 from .operands import Operand, contracted, laid
 
 _MOST = 1 << 22
@@ -222,7 +222,7 @@ class TiedProduct:
                 del terms[name]
             for n, index in others.items():
                 both = n in terms and n != name
-                terms[n] = plus(terms[n], index, self.sizes[n]) if both else index
+                terms[n] = sum_of_indices(terms[n], index, self.sizes[n]) if both else index
             return Coordinate(total.const + const, terms)
 
         self.outputs = [changed(total) for total in self.outputs]

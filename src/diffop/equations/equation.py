@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, PyTree, Shaped
 
 from ..complete import Complete
-from ..estimators.together import flatten
+from ..estimators.together import flat_operators
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
 from ..terms.arguments import described, is_function
@@ -174,7 +174,7 @@ class Equation(AbstractEquation):
         conditions: GivenConditions = (),
         trainable: PyTree = False,
     ):
-        flatten(operators)  # refuses what is not an operator
+        flat_operators(operators)  # refuses what is not an operator
         if not is_function(residual):
             raise TypeError(
                 "Equation expects a residual that is a function (values, x), got "

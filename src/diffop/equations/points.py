@@ -33,7 +33,7 @@ def count_of(points: Points) -> int:
     return len(jax.tree.leaves(points)[0])
 
 
-def size_of(points: Points) -> int:
+def coordinates_per_point(points: Points) -> int:
     """How many coordinates each point has, in all arguments together."""
     return sum(leaf.size for leaf in jax.tree.leaves(points)) // count_of(points)
 

@@ -21,7 +21,7 @@ from ..probes.windows import Window, orders
 from ..scalars import is_number, plain
 from ..streams import stream
 from ..terms.arguments import checked_integer
-from ..terms.evaluate import Head, added, common_kind, flattened, head_jets
+from ..terms.evaluate import Head, common_kind, flattened, head_jets, sum_of_two
 from ..terms.term import Part, Term
 from ..versions import varying_axes
 from .draws import make_draw, without_error
@@ -212,7 +212,7 @@ class _Total:
             found = [each[position] for each in tallies]
             sums = [m.mean for m in found]
             spreads = [r.variance(m, number) for r, m in zip(self._rules, found, strict=True)]
-            means.append(functools.reduce(added, sums, value))
+            means.append(functools.reduce(sum_of_two, sums, value))
             errors.append(_root(sum(spreads[1:], start=spreads[0])))
         return means, errors
 

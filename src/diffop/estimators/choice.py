@@ -33,7 +33,7 @@ from ..tracebacks import short_tracebacks
 from .deflation import LEAST, deflated
 from .draws import is_unsampled, make_draw, supports, without_error
 from .statistics import draws
-from .together import Joint, flatten
+from .together import Joint, flat_operators
 from .traces import as_trace, is_exact
 
 MANY = 1000
@@ -144,7 +144,7 @@ def choose(
         choice.estimate(jax.random.key(2))(u)(points[0])
         ```
     """
-    operators, _ = flatten(ops)
+    operators, _ = flat_operators(ops)
     for operator in operators:
         if not is_unsampled(operator):
             raise TypeError(f"choose decides how to evaluate operators; got {operator!r}.")
@@ -177,7 +177,7 @@ def _made(ops: PyTree, kind: ProbeKind, n: int, key: Key) -> Callable[..., Calla
     """The operators in one way."""
     if not isinstance(kind, str):
         return Joint(ops, None if kind is None else make_draw(key, n, kind))
-    operators, structure = flatten(ops)
+    operators, structure = flat_operators(ops)
     made = [
         deflated(op.parts[0].terms, stream(key, "operator", i), n, kind)
         for i, op in enumerate(operators)
@@ -210,7 +210,7 @@ class _Pilot:
             )
         self.ops, self.u, self.points, self.key = ops, u, points, key
         self.keys = streams(key, "points of a choice", (sizes.pop()[0], repeats))
-        operators, _ = flatten(ops)
+        operators, _ = flat_operators(ops)
         self._parts = [operator.parts for operator in operators]
 
     def unbiased(self) -> dict[str, ProbeKind]:

@@ -17,7 +17,7 @@ from jaxtyping import Array, PyTree
 
 from ..jets.design import variance_of_sum
 from ..jets.point import Point
-from ..terms.evaluate import added, apply, common_kind
+from ..terms.evaluate import apply, common_kind, sum_of_two
 from ..terms.shapes import check_shapes
 from ..terms.term import Part
 from .estimator import AbstractEstimator
@@ -46,7 +46,7 @@ class Controlled(AbstractEstimator):
         total = jax.tree.map(lambda leaf: jnp.zeros_like(jnp.real(leaf)), mean)
         for (_, design), z in contributions:
             spread = jax.tree.map(lambda leaf, design=design: variance_of_sum(leaf, design), z)
-            total = jax.tree.map(added, total, spread)
+            total = jax.tree.map(sum_of_two, total, spread)
         return Stats(mean, jax.tree.map(jnp.sqrt, total), jets)
 
     def _by_source(
@@ -134,7 +134,7 @@ def _fitted(found: Draws, known: PyTree) -> tuple[PyTree, Contributions]:
         return z.astype(kind) - _slopes(z.astype(kind), c) * left
 
     z = jax.tree.map(remainder, *pair, known, exact_g)
-    mean = jax.tree.map(lambda e, z: added(e, jnp.sum(z, axis=0)), exact_u, z)
+    mean = jax.tree.map(lambda e, z: sum_of_two(e, jnp.sum(z, axis=0)), exact_u, z)
     return mean, [(source, z)]
 
 

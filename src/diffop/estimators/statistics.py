@@ -14,7 +14,6 @@ from ..jets.pushes import number_pushed
 from ..probes.base import Draw
 from ..terms.evaluate import (
     Head,
-    added,
     apply_all,
     flattened,
     floating,
@@ -22,6 +21,7 @@ from ..terms.evaluate import (
     head_values,
     inner_function,
     scaled,
+    sum_of_two,
 )
 from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.products import is_drawn, is_sampled
@@ -74,7 +74,7 @@ class Draws(NamedTuple):
         for contributions in self.sampled.values():
             if contributions[operator] is not None:
                 sums = jax.tree.map(lambda z: jnp.sum(z, axis=0), contributions[operator])
-                total = jax.tree.map(added, total, sums)
+                total = jax.tree.map(sum_of_two, total, sums)
         return total
 
     def variance(self, operator: int) -> PyTree:
@@ -86,7 +86,9 @@ class Draws(NamedTuple):
         for (_, design), contributions in self.sampled.items():
             if contributions[operator] is not None:
                 spread = partial(variance_of_sum, design=design)
-                total = jax.tree.map(added, total, jax.tree.map(spread, contributions[operator]))
+                total = jax.tree.map(
+                    sum_of_two, total, jax.tree.map(spread, contributions[operator])
+                )
         return total
 
 
@@ -128,11 +130,11 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
             design = each[0].design if each else design_of(term.head, draw)
             pushed += evaluations_of(term.head, draw)
             if design is None:
-                exact[position] = plus(exact[position], value)
+                exact[position] = added_statistics(exact[position], value)
                 continue
             assert draw is not None  # only drawn terms have a design
             source = sampled.setdefault((numbers[draw.identity], design), [None] * len(operators))
-            source[position] = plus(source[position], value)
+            source[position] = added_statistics(source[position], value)
     known = [
         _nothing([values[position] for values in sampled.values()], u, point)
         if value is None
@@ -155,7 +157,8 @@ def _told_apart(
                 taken = jax.tree.map(partial(_where, equal), left)
                 left = jax.tree.map(partial(_where, ~jnp.asarray(equal)), left)
                 result[number, design] = [
-                    plus(a, b) if b is not None else a for a, b in zip(known, taken, strict=True)
+                    added_statistics(a, b) if b is not None else a
+                    for a, b in zip(known, taken, strict=True)
                 ]
         result[source] = left
     return result
@@ -176,8 +179,8 @@ def real_kind(dtype: Any) -> Any:
     return jnp.finfo(dtype).dtype
 
 
-def plus(known: PyTree | None, value: PyTree) -> PyTree:
-    return value if known is None else jax.tree.map(added, known, value)
+def added_statistics(known: PyTree | None, value: PyTree) -> PyTree:
+    return value if known is None else jax.tree.map(sum_of_two, known, value)
 
 
 def _nothing(

@@ -18,7 +18,7 @@ from ..probes.base import Draw
 from ..schemes.names import PlanKind
 from ..streams import stream
 from ..terms.arguments import Function, described, is_operator
-from ..terms.evaluate import added, apply_all, floating
+from ..terms.evaluate import apply_all, floating, sum_of_two
 from ..terms.one_point import applied
 from ..terms.plans import plan_of
 from ..terms.term import Part
@@ -52,7 +52,7 @@ def exact(ops: PyTree) -> "Joint":
         parts(jnp.ones(3))  # {"u": 3.0, "lap": 6.0}
         ```
     """
-    flatten(ops)  # refuses what is not an operator
+    flat_operators(ops)  # refuses what is not an operator
     return Joint(ops, None)
 
 
@@ -82,7 +82,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
         do.estimate(ops, jax.random.key(0), 4)(lambda x: jnp.sum(x**4))(jnp.ones(100))
         ```
     """
-    operators, _ = flatten(ops)
+    operators, _ = flat_operators(ops)
     draw = make_draw(key, n, probes)
     for operator in operators:
         for parts, number in operator.leaves:
@@ -91,7 +91,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
     return Joint(ops, draw)
 
 
-def flatten(ops: PyTree) -> tuple[list[Any], Any]:
+def flat_operators(ops: PyTree) -> tuple[list[Any], Any]:
     """The operators in a pytree of them, and its structure."""
     leaves, structure = jax.tree.flatten(ops, is_leaf=is_operator)
     for leaf in leaves:
@@ -197,7 +197,7 @@ class JointDraws(eqx.Module):
         )
         for contributions, design in zip(self.contributions, self.designs, strict=True):
             spread = jax.tree.map(partial(variance_of_sum, design=design), contributions)
-            total = jax.tree.map(added, total, spread)
+            total = jax.tree.map(sum_of_two, total, spread)
         return Moments(self.value, total)
 
 
@@ -264,14 +264,16 @@ class Joint(AbstractEstimator):
         """The parts of all leaves of the operators in order; estimates among them keep their own
         draws.
         """
-        leaves = [leaf for operator in flatten(self.operators)[0] for leaf in operator.leaves]
+        leaves = [
+            leaf for operator in flat_operators(self.operators)[0] for leaf in operator.leaves
+        ]
         if self.draw is None:
             return [parts for parts, _ in leaves]
         return [_drawn_parts(parts, self.draw, number) for parts, number in leaves]
 
     def _combined(self, values: Sequence[PyTree], point: Point) -> PyTree:
         """The operators' values, in their structure, from the values of all leaves."""
-        operators, structure = flatten(self.operators)
+        operators, structure = flat_operators(self.operators)
         rest = iter(values)
         each = [op.combine([next(rest) for _ in op.leaves], point) for op in operators]
         return jax.tree.unflatten(structure, each)
@@ -286,7 +288,7 @@ class Joint(AbstractEstimator):
 
     def _drawn(self, u: Function, point: Point) -> JointDraws:
         parts = self._parts()
-        operators, structure = flatten(self.operators)
+        operators, structure = flat_operators(self.operators)
         if all(operator.is_linear and len(operator.leaves) == 1 for operator in operators):
             return _by_source(draws(parts, u, point), structure)
         leaves = _by_source(draws(parts, u, point), jax.tree.structure([0] * len(parts)))

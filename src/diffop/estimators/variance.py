@@ -33,7 +33,7 @@ from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.one_point import applied
 from ..terms.term import Part, Term
 from .draws import check_probes, is_unsampled, make_draw
-from .statistics import draws, plus, real_kind
+from .statistics import added_statistics, draws, real_kind
 
 
 @final
@@ -110,7 +110,7 @@ def variance(
             found = _formula(terms, [factors for _, factors in group], u, point, draw, max_jets)
             if found is None:
                 found = _pilot(terms, u, point, draw, key, pilot)
-            total = plus(total, found.variance)
+            total = added_statistics(total, found.variance)
             methods.append(found.method)
             jets += found.jets
         if total is None:  # nothing is sampled
@@ -238,10 +238,10 @@ def _pilot(
     heads = [Head(term.head, draw) for term in terms]
     jets = number_pushed(flattened(head_jets(heads, point)))
     jets += sum(evaluations_of(term.head, draw) for term in terms)
-    return Variance(checked(found, "the pilot"), "pilot", pilot * jets)
+    return Variance(checked_finite(found, "the pilot"), "pilot", pilot * jets)
 
 
-def checked(values: PyTree, what: str) -> PyTree:
+def checked_finite(values: PyTree, what: str) -> PyTree:
     """Refuses values that are not finite, unless they are traced."""
     for leaf in jax.tree.leaves(values):
         if not isinstance(leaf, Tracer) and not bool(jnp.all(jnp.isfinite(leaf))):

@@ -65,7 +65,7 @@ first layer, while an array is multiplied by that layer as the point is.
 """
 
 
-def basis(argnum: int, positions: Any) -> Directions:
+def basis_directions(argnum: int, positions: Any) -> Directions:
     """The basis vectors at these coordinates of one argument."""
     positions = positions[:, None]
     values = np.ones if isinstance(positions, np.ndarray) else jnp.ones
@@ -93,7 +93,7 @@ def largest_entries(directions: Directions) -> Array | None:
     return functools.reduce(jnp.maximum, sizes)
 
 
-def divided(directions: Directions, numbers: Array) -> Directions:
+def divided_directions(directions: Directions, numbers: Array) -> Directions:
     """Each direction divided by a number."""
 
     def by_row(entries: Any) -> Array:
@@ -195,10 +195,12 @@ def interleave(blocks: Sequence[Directions], point: Point) -> Directions:
     if len(blocks) == 1:
         return blocks[0]
     n = count(blocks[0])
-    return rows_at(stack(blocks, point), np.arange(len(blocks) * n).reshape(-1, n).T.reshape(-1))
+    return rows_at(
+        stacked_directions(blocks, point), np.arange(len(blocks) * n).reshape(-1, n).T.reshape(-1)
+    )
 
 
-def stack(blocks: Sequence[Directions], point: Point) -> Directions:
+def stacked_directions(blocks: Sequence[Directions], point: Point) -> Directions:
     """Several sets of directions, concatenated. Where an argument does not move there are zeros."""
     still = [Rows(none, none) for none in (np.zeros((count(each), 0), np.int32) for each in blocks)]
     pairs = list(zip(blocks, still, strict=True))

@@ -11,14 +11,14 @@ import numpy as np
 from jaxtyping import Array
 
 from ..array_types import RowArray, SubRows, TermNumbers
-from .directions import Rows, basis, count
+from .directions import Rows, basis_directions, count
 from .fields import (
     Field,
     SparseColumns,
     apply_rows,
     expect_shape,
     is_constant,
-    product_of,
+    product_with_matrix,
     resolve,
     resolve_vector,
 )
@@ -126,7 +126,7 @@ class QuadraticTerms(ProbedTerms):
         size, dtype = self.dimension(point), point.dtype(self.argnum)
         if callable(value):
             numbers = np.arange(size, dtype=np.int32) if index is None else index
-            unit = basis(self.argnum, numbers)[self.argnum]
+            unit = basis_directions(self.argnum, numbers)[self.argnum]
             return self.embed(apply_rows(value, unit.dense(size, dtype)), point)
         if value.ndim == 2:
             return self.embed(value.T if index is None else value.T[index], point)
@@ -185,12 +185,12 @@ class MatrixForm(QuadraticTerms):
             value = _symmetric(value.astype(point.dtype(self.argnum)))
             if index is not None:
                 numbers = jnp.divmod(index, value.shape[0])
-                slots = [basis(self.argnum, self.positions(point, i)) for i in numbers]
+                slots = [basis_directions(self.argnum, self.positions(point, i)) for i in numbers]
                 return terms_along(slots, value[numbers], (1, 1))
             columns = self.embed(value, point)
         else:
             columns = self.columns(value, point, index)
-        slot = basis(self.argnum, self.positions(point, index))
+        slot = basis_directions(self.argnum, self.positions(point, index))
         return terms_along([slot, {self.argnum: columns}], np.ones(count(slot)), (1, 1))
 
     def whole(self, point: Point) -> WeightedJets:
@@ -205,7 +205,7 @@ class MatrixForm(QuadraticTerms):
         real = isinstance(value, jax.Array) and not jnp.iscomplexobj(value)
         if not real or value.ndim != 2 or point.is_divided(self.argnum):
             return self.take(point, None)
-        slot = basis(self.argnum, self.positions(point))
+        slot = basis_directions(self.argnum, self.positions(point))
         matrix = value.astype(jnp.finfo(dtype).dtype)  # real, also if the point is complex
         return WeightedJets({(1,): slot}, np.ones(size), (2,), (None,), matrix=matrix)
 
@@ -217,7 +217,7 @@ class MatrixForm(QuadraticTerms):
         return jnp.abs(entries if entries.ndim == 1 else jnp.ravel(_symmetric(entries)))
 
     def split(self, point: Point) -> tuple[Multiply, Multiply]:
-        return by_identity, product_of(self._value(point))
+        return by_identity, product_with_matrix(self._value(point))
 
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:
         products = apply_rows(self._value(point), directions)
@@ -271,7 +271,7 @@ class SquareRoot(QuadraticTerms):
         return terms_along([slot], np.full(count(slot), 0.5), self.exponents)
 
     def split(self, point: Point) -> tuple[Multiply, Multiply]:
-        return product_of(self._value(point)), lambda z: z / 2
+        return product_with_matrix(self._value(point)), lambda z: z / 2
 
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:
         rows = self.embed(apply_rows(self._value(point), directions), point)

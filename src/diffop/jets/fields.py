@@ -219,7 +219,7 @@ def _is_complex(point: Point, argnums: int | tuple[int, ...]) -> bool:
     return all(jnp.issubdtype(point.dtype(a), jnp.complexfloating) for a in numbers)
 
 
-def product_of(value: Any) -> Callable[[Array], Array]:
+def product_with_matrix(value: Any) -> Callable[[Array], Array]:
     """A field's value as a matrix-vector product."""
     if isinstance(value, SparseColumns):
         return value.mv
@@ -234,7 +234,7 @@ def product_of(value: Any) -> Callable[[Array], Array]:
 def apply_rows(value: Any, rows: SubRows) -> RowArray:
     """A v_r for each row, where A is a field's value."""
     if isinstance(value, SparseColumns) or callable(value):
-        return jax.vmap(product_of(value))(rows)
+        return jax.vmap(product_with_matrix(value))(rows)
     array = value.astype(rows.dtype)
     if array.ndim == 2:
         return rows @ array.T

@@ -13,7 +13,7 @@ from ..array_types import SubRows, TermNumbers, TermPositions
 from ..held import KnownArray
 from ..notation import derivative_symbol, superscript
 from .arranged_terms import ArrangedTerms, Derivative, mixed
-from .directions import basis
+from .directions import basis_directions
 from .fields import Field, Number, is_constant, resolve
 from .identity import split_known
 from .point import Point
@@ -100,7 +100,7 @@ class Monomial(Terms, ArrangedTerms):
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         self.count(point)
         n = 1 if index is None else index.shape[0]
-        slots = [basis(argnum, np.full(n, i)) for (argnum, i), _ in self.alpha]
+        slots = [basis_directions(argnum, np.full(n, i)) for (argnum, i), _ in self.alpha]
         return terms_along(slots, np.ones(n), self.exponents)
 
     def derivatives(self, point: Point) -> tuple[Derivative, ...]:
@@ -196,7 +196,7 @@ class CoordinateTerms(Terms):
         positions = self.positions if index is None else jnp.asarray(self.positions)[index]
         coefficients = self._coefficients(point)
         coefficients = coefficients if index is None else jnp.asarray(coefficients)[index]
-        slots = [basis(argnum, positions[:, j]) for j, argnum in enumerate(self.argnums)]
+        slots = [basis_directions(argnum, positions[:, j]) for j, argnum in enumerate(self.argnums)]
         return terms_along(slots, coefficients, self.exponents)
 
     def magnitudes(self, point: Point) -> Array | None:

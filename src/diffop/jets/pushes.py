@@ -19,7 +19,7 @@ from ..algebra.algebra import Algebra, Exponents, units
 from ..algebra.apolar import apolar
 from ..connected import connected
 from ..taylor import Jets, Matrix
-from .directions import Directions, combine, stack, to_tangents
+from .directions import Directions, combine, stacked_directions, to_tangents
 from .point import Point
 from .sums import Reader, readers
 from .weighted_jets import WeightedJets
@@ -74,7 +74,7 @@ def to_push(wanted: Sequence[WeightedJets], point: Point) -> tuple[list[Jets], d
 
 def _stacked(members: list[WeightedJets], number: int, point: Point) -> tuple[Jets, list[Reading]]:
     """First-order jets of different directions, concatenated."""
-    directions = stack([member.directions for member in members], point)
+    directions = stacked_directions([member.directions for member in members], point)
     ends = list(itertools.accumulate(member.size for member in members))
     readings = [
         Reading(number, (Output(0, 1.0, slice(end - member.size, end), False),))

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..array_types import Magnitudes, SubRows, TermNumbers
 from ..notation import argument_mark, dims_mark
-from .directions import Rows, basis
+from .directions import Rows, basis_directions
 from .identity import by_object
 from .point import Point
 from .weighted_jets import WeightedJets, terms_along
@@ -119,7 +119,7 @@ class Located(Factor):
         """Σ_i w_i ∂_i^k over these coordinates, or some of them by number; w = 1 by default."""
         positions = self.positions(point, index)
         weights = np.ones(positions.shape[0]) if weights is None else weights
-        slot, names = basis(self.argnum, positions), (("basis", self.argnum, self.dims),)
+        slot, names = basis_directions(self.argnum, positions), (("basis", self.argnum, self.dims),)
         return terms_along([slot], weights, (order,), names, contracted=self.rank < 0)
 
     def along_rows(self, rows: SubRows, point: Point, order: int) -> WeightedJets:

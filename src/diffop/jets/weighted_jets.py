@@ -22,7 +22,7 @@ from jaxtyping import Array
 from ..algebra.algebra import Exponents, units
 from ..array_types import SquareArray, Weights
 from .design import Design
-from .directions import Directions, count, divided, largest_entries, rows_at, sum_of
+from .directions import Directions, count, divided_directions, largest_entries, rows_at, sum_of
 from .point import Point
 
 Addend: TypeAlias = tuple[Hashable, int | float]
@@ -208,7 +208,7 @@ def balanced(jets: WeightedJets) -> WeightedJets:
     for slot, power in zip(jets.slots, jets.output, strict=True):
         sizes = largest_entries(slot)
         scale = None if sizes is None else _powers_of_two(sizes)
-        slots.append(slot if scale is None else divided(slot, scale))
+        slots.append(slot if scale is None else divided_directions(slot, scale))
         weights = weights if scale is None else product_of_weights(weights, scale**power)
     return terms_along(slots, weights, jets.output, jets.signature)
 

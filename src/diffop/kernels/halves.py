@@ -40,7 +40,7 @@ def blocks_of(matrix: Float[Array, "m m"]) -> list[Array]:
     return [*ends[0], matrix[half:, :half], *ends[1]]
 
 
-def quadratic_form(blocks: list[Array], array: Float[Array, "m k"]) -> Float[Array, " k"]:
+def form_by_halves(blocks: list[Array], array: Float[Array, "m k"]) -> Float[Array, " k"]:
     """Σ_ij M_ij a_i a_j for the blocks of M."""
     return _quadratic_form(iter(blocks), array)
 
@@ -60,7 +60,7 @@ def by_halves(matrix: Array, blocks: list[Array], array: Array) -> Array:
     """The form of a matrix, given with its blocks; derivatives are those of the matrix. They use
     M a again; differentiating the product would apply M once more in reverse mode.
     """
-    return quadratic_form(blocks, array)
+    return form_by_halves(blocks, array)
 
 
 @by_halves.defjvp
@@ -68,7 +68,7 @@ def by_halves(matrix: Array, blocks: list[Array], array: Array) -> Array:
 def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
     (matrix, _, array), (_, dblocks, darray) = primals, tangents
     applied = checkpoint_name(matrix @ array, KEPT)
-    along = quadratic_form(dblocks, array) + 2 * jnp.sum(darray * applied, axis=0)
+    along = form_by_halves(dblocks, array) + 2 * jnp.sum(darray * applied, axis=0)
     return jnp.sum(array * applied, axis=0), along
 
 

@@ -25,10 +25,10 @@ from typing import Any, TypeAlias
 import jax
 import jax.extend.core as jex
 
-from ..versions import is_staged
+from ..versions import inner_programs, is_staged
 from . import device, halves, scaled_rows
 from .points import in_a_loop
-from .programs import inner_programs, peak_bytes
+from .programs import peak_bytes
 from .rows import NAME as ROWS
 from .seam import Outputs, better, bound, kernel_p, mapped, written_out
 

@@ -1,26 +1,18 @@
 """Programs as kernels see them: operands, inner programs, names of axes, and memory."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax.extend.core as jex
+
+from ..versions import inner_programs
 
 
 def filled(operands: Sequence[Any], places: Iterable[int], values: Iterable[Any]) -> list[Any]:
     """The operands with other values at some places."""
     replaced = dict(zip(places, values, strict=True))
     return [replaced.get(n, x) for n, x in enumerate(operands)]
-
-
-def inner_programs(eqn: jex.JaxprEqn) -> Iterator[jex.Jaxpr]:
-    """The inner programs among the parameters of an equation."""
-    for value in eqn.params.values():
-        for each in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(each, jex.ClosedJaxpr):
-                yield each.jaxpr
-            elif isinstance(each, jex.Jaxpr):
-                yield each
 
 
 def names_axes(jaxpr: jex.Jaxpr) -> bool:

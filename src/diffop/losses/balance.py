@@ -16,7 +16,7 @@ from .pointwise import NamedPointwise, Pointwise
 LossWeights = dict[str, Float[Array, ""]]
 
 
-def with_weights(loss: Any, weights: LossWeights) -> Any:
+def loss_with_weights(loss: Any, weights: LossWeights) -> Any:
     """The loss with weights on its terms. It has the same methods as the given loss: `terms`, and
     those of sums of squares.
     """
@@ -81,7 +81,7 @@ def _norm(gradient: PyTree) -> Float[Array, ""]:
     return unit * jnp.sqrt(reduce(operator.add, squares))
 
 
-def balanced(weights: LossWeights, norms: LossWeights, keep: float) -> LossWeights:
+def rebalanced(weights: LossWeights, norms: LossWeights, keep: float) -> LossWeights:
     """The next weights: α λ_i + (1 − α) Σ_j |g_j| / |g_i|, where α is `keep`, for a term i with a
     gradient g_i; the old weight if the gradient is zero.
     """

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from ..equations.points import Points, arguments, size_of
+from ..equations.points import Points, arguments, coordinates_per_point
 from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..streams import stream
@@ -49,7 +49,7 @@ class Enhancement(NamedTuple):
 
     def coordinates(self, points: Points, key: PRNGKeyArray) -> Coordinates:
         """The coordinates of the derivatives by jets; random if these are not all coordinates."""
-        size, terms = size_of(points), self.terms
+        size, terms = coordinates_per_point(points), self.terms
         if not self.by_jets or terms is None:
             return ()
         if terms >= size:
@@ -59,7 +59,7 @@ class Enhancement(NamedTuple):
 
     def weight_at(self, points: Points) -> float:
         """The weight of the squares of the computed derivatives."""
-        size = size_of(points)
+        size = coordinates_per_point(points)
         return self.weight * (size / min(self.terms or size, size))
 
 
@@ -77,7 +77,7 @@ def derivative_with_respect_to(coordinate: OneCoordinate, points: Points) -> Ope
     When a program is made it is not known to which argument a random coordinate belongs. So the
     derivative is computed in every argument, and one of them counts.
     """
-    sizes = [size_of(argument) for argument in arguments(points)]
+    sizes = [coordinates_per_point(argument) for argument in arguments(points)]
     if len(sizes) == 1:
         return Partial(coordinate)
     firsts = np.cumsum([0, *sizes])

@@ -11,7 +11,7 @@ import optax
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
 from ..equations.methods import has_method
-from ..losses.balance import LossWeights, balanced, gradient_norms, with_weights
+from ..losses.balance import LossWeights, gradient_norms, loss_with_weights, rebalanced
 from ..scalars import plain
 from .base import AbstractMethod, Evaluated, Objective, step_key
 from .first_order import as_method
@@ -138,12 +138,12 @@ class Balanced(AbstractMethod):
 
         def renewed(weights: LossWeights) -> LossWeights:
             norms = gradient_norms(loss, parameters, static, step_key(key, index))
-            return balanced(weights, norms, self.keep)
+            return rebalanced(weights, norms, self.keep)
 
         due = index % self.every == 0
         weights = jax.lax.cond(due, renewed, lambda weights: weights, memory.weights)
         parameters, left, (_, terms) = self.optimiser.step(
-            objective._replace(loss=with_weights(loss, weights)),
+            objective._replace(loss=loss_with_weights(loss, weights)),
             parameters,
             memory.memory,
             key,

@@ -10,7 +10,14 @@ import jax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation, as_equation, has_unknowns, learnable
-from ..equations.points import OnePoint, Points, arguments, check_arguments, count_of, size_of
+from ..equations.points import (
+    OnePoint,
+    Points,
+    arguments,
+    check_arguments,
+    coordinates_per_point,
+    count_of,
+)
 from ..equations.residual import residual_of
 from ..estimators.draws import AbstractProbe
 from ..losses.causal import Causal
@@ -193,7 +200,8 @@ class PINN(eqx.Module):
             probes=_probes(key, n, probes),
             data_weight=data_weight,
             gpinn=gpinn,
-            gpinn_terms=gpinn_terms and (size_of(points) if key is None else gpinn_terms),
+            gpinn_terms=gpinn_terms
+            and (coordinates_per_point(points) if key is None else gpinn_terms),
             square=square,
             points=points,
             weights=weights,

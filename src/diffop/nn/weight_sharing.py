@@ -87,7 +87,10 @@ class WeightSharedMLP(eqx.Module):
         dim, block, width, channels = checked_sizes(
             "WeightSharedMLP", dim=dim, block=block, width=width, channels=channels
         )
-        depth, out_size = checked_integer(depth, "depth of WeightSharedMLP", 0), plain(out_size)
+        depth, out_size = (
+            checked_integer(depth, "depth of WeightSharedMLP", 0),
+            plain(out_size),
+        )
         if block > dim or (block == 1 and (channels > 1 or summed)):
             raise ValueError(
                 f"WeightSharedMLP expects a block of 2 to {dim} coordinates, or a block of 1 with "

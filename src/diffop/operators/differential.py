@@ -67,7 +67,7 @@ class DifferentialOperator(Operator):
         cancel, as in a commutator. If lower orders cancel too and coefficients vary, it is an upper
         bound.
         """
-        return symbols.order_of(self.parts[0].terms)
+        return symbols.highest_order(self.parts[0].terms)
 
     def adjoint(self) -> "DifferentialOperator":
         r"""The formal adjoint in the space of square-integrable complex functions: without boundary
@@ -231,7 +231,7 @@ class DifferentialOperator(Operator):
     def _where(self, xi: PyTree, point: tuple[Any, ...]) -> Point:
         if point:
             return Point(point)
-        if not symbols.is_constant(self.parts[0].terms):
+        if not symbols.has_constant_terms(self.parts[0].terms):
             raise ValueError(
                 f"the symbol of {self}, whose coefficients vary, is one at a point: give it after "
                 "the frequency, L.symbol(xi, x)."

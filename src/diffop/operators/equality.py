@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..terms.canonical import concrete, precision
-from ..terms.coefficients import number_of as number_of
+from ..terms.coefficients import number_of
 from .base import Operator
 from .products import After, Product, place
 

@@ -22,7 +22,15 @@ from ..terms.evaluate import sum_of_values
 from .base import Operator, refused_power, refused_quotient, refused_term
 from .elementary import Identity
 from .equality import equal
-from .products import AbstractValue, After, Applied, Linear, Product, collected, expanded
+from .products import (
+    AbstractValue,
+    After,
+    Applied,
+    Linear,
+    Product,
+    collected_products,
+    expanded_products,
+)
 
 
 class NonlinearOperator(Complete):
@@ -164,7 +172,7 @@ class NonlinearOperator(Complete):
         if (operand := as_nonlinear(other)) is not None:
             for each in (self, operand):
                 refuse_estimates(each)
-            return _sum(expanded(self.products, operand.products))
+            return _sum(expanded_products(self.products, operand.products))
         if as_coefficient(other) is not None:
             return other * self
         if is_function(other):
@@ -241,7 +249,7 @@ class NonlinearOperator(Complete):
 
 
 @final
-class Polynomial(NonlinearOperator):
+class SumOfProducts(NonlinearOperator):
     """A sum of products, like products added up: the result of operators' arithmetic."""
 
     terms: tuple[Product, ...]
@@ -331,7 +339,7 @@ def as_nonlinear(value: Any) -> NonlinearOperator | None:
     """An operator as a nonlinear operator; None for anything else."""
     if isinstance(value, NonlinearOperator):
         return value
-    return Polynomial((_of_linear(value),)) if isinstance(value, Operator) else None
+    return SumOfProducts((_of_linear(value),)) if isinstance(value, Operator) else None
 
 
 def refuse_estimates(operator: Any) -> None:
@@ -352,7 +360,7 @@ def _as_operand(value: Any) -> Any:
 
 
 def _sum(products: Iterable[Product]) -> NonlinearOperator:
-    return Polynomial(collected(products))
+    return SumOfProducts(collected_products(products))
 
 
 def _of_linear(operator: Operator) -> Product:
@@ -364,13 +372,13 @@ def _outside(outer: Operator, product: Product) -> Product:
     inner: Any = Product(Number(1), (), product.factors)
     if len(product.factors) == 1 and isinstance(factor := product.factors[0], After):
         return Product(product.coefficient, (), (After(outer @ factor.outer, factor.inner),))
-    return Product(product.coefficient, (), (After(outer, Polynomial((inner,))),))
+    return Product(product.coefficient, (), (After(outer, SumOfProducts((inner,))),))
 
 
 def _substituted(product: Product, inner: Any) -> Sequence[Product]:
     """The product with `inner` in place of u."""
     factors = [_inserted(factor, inner).products for factor in product.factors]
-    found = reduce(expanded, factors)
+    found = reduce(expanded_products, factors)
     return [
         Product(
             multiply(product.coefficient, each.coefficient),

@@ -25,11 +25,11 @@ from ..notation import superscript
 from ..terms.canonical import function_key
 from ..terms.coefficients import (
     ScalarCoefficient,
+    coefficient_at,
     multiply,
     number_of,
     sign_and_text,
     times_scalar,
-    value_at,
 )
 from ..terms.evaluate import common_kind
 from ..terms.inner import after
@@ -205,7 +205,10 @@ class Product(eqx.Module):
     def of(self, values: Iterator[PyTree], point: Point) -> PyTree:
         """The value, computed from the values of the leaves."""
         value = reduce(_multiplied, [factor.of(values, point) for factor in self.factors])
-        for number in (number_of(self.coefficient), *(value_at(c, point) for c in self.functions)):
+        for number in (
+            number_of(self.coefficient),
+            *(coefficient_at(c, point) for c in self.functions),
+        ):
             value = jax.tree.map(lambda leaf, n=number: times_scalar(jnp.asarray(leaf), n), value)
         return value
 
@@ -310,7 +313,7 @@ def _name(function: Callable[..., Any]) -> str:
     return name if name.isidentifier() else "φ"
 
 
-def collected(products: Iterable[Product]) -> tuple[Product, ...]:
+def collected_products(products: Iterable[Product]) -> tuple[Product, ...]:
     """Adds up like products and drops those with the number 0. Linear products become one operator
     if their outputs have one shape. Arguments of the same operator are added up too.
     """
@@ -372,7 +375,7 @@ def _by_term(product: Product) -> Sequence[Product]:
     return found
 
 
-def expanded(left: Sequence[Product], right: Sequence[Product]) -> tuple[Product, ...]:
+def expanded_products(left: Sequence[Product], right: Sequence[Product]) -> tuple[Product, ...]:
     """The product of two sums, each of single terms."""
     left, right = ([term for p in sums for term in _by_term(p)] for sums in (left, right))
     return tuple(

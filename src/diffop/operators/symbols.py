@@ -16,12 +16,12 @@ from jaxtyping import Array, Bool, Inexact, PyTree
 
 from ..array_types import Vector
 from ..jets.point import Point
-from ..terms.coefficients import number_of, times_scalar, value_at
+from ..terms.coefficients import coefficient_at, number_of, times_scalar
 from ..terms.evaluate import apply
-from ..terms.term import Part, Term, collapsed, factor_term, merged
+from ..terms.term import Part, Term, factor_term, leading_part, merged
 
 
-def order_of(terms: Sequence[Term]) -> int:
+def highest_order(terms: Sequence[Term]) -> int:
     """The highest order of a term; one less if all terms of that order cancel when coefficients
     are taken out of derivatives.
 
@@ -49,7 +49,7 @@ def _leading(terms: Sequence[Term]) -> tuple[Term, ...]:
     leading = [term for term in terms if _order(term) == highest]
     segments = [segment for term in leading for segment in term.word]
     separate = all(s.componentwise and not s.entries for s in segments)
-    return merged(map(collapsed, leading)) if separate else tuple(leading)
+    return merged(map(leading_part, leading)) if separate else tuple(leading)
 
 
 def symbol(terms: Sequence[Term], xi: PyTree, point: Point, values: tuple[int, ...]) -> PyTree:
@@ -67,7 +67,7 @@ def principal_symbol(
     terms: Sequence[Term], xi: PyTree, point: Point, values: tuple[int, ...]
 ) -> PyTree:
     """Σ_{|α| = m} C_α(x) (iξ)^α."""
-    m, phase = order_of(terms), _phase(xi, point)
+    m, phase = highest_order(terms), _phase(xi, point)
     value = _of_each(terms, lambda *at: phase(*at) ** m / math.factorial(m), point, values)
     return jax.tree.map(lambda leaf: times_scalar(leaf, 1j**m), value)
 
@@ -121,7 +121,7 @@ def is_elliptic(terms: Sequence[Term], point: Point) -> Bool[Array, ""]:
     For order two the quadratic form has to be definite. In the plane the symbol is a polynomial in
     the slope of ξ and must have no real root. For a product each factor has to be elliptic.
     """
-    order = order_of(terms)
+    order = highest_order(terms)
     flat, unravel = ravel_pytree(jax.tree.map(jnp.asarray, point.args))
     point = Point(unravel(flat), point.kwargs)
 
@@ -186,7 +186,7 @@ def _is_definite(matrix: Array) -> Bool[Array, ""]:
 
 def _is_product_elliptic(term: Term, point: Point) -> Bool[Array, ""]:
     head = term.head
-    numbers = [number_of(term.coefficient), *(value_at(c, point) for c in head.functions)]
+    numbers = [number_of(term.coefficient), *(coefficient_at(c, point) for c in head.functions)]
     scaled = [jnp.asarray(number) != 0 for number in numbers]
     factors = [is_elliptic((factor_term(factor),), point) for factor in head.factors]
     return jnp.all(jnp.stack([*scaled, *factors]))
@@ -197,6 +197,6 @@ def at_zero(xi: PyTree) -> tuple[Any, ...]:
     return (jax.tree.map(jnp.zeros_like, xi),)
 
 
-def is_constant(terms: Sequence[Term]) -> bool:
+def has_constant_terms(terms: Sequence[Term]) -> bool:
     """Whether the coefficients are the same at every point."""
     return all(segment.constant for term in terms for segment in term.word)

@@ -71,7 +71,7 @@ class Layout:
     """
 
     def __init__(self, mesh: Mesh | None, model: PyTree):
-        self.mesh = checked(mesh)
+        self.mesh = checked_mesh(mesh)
         shapes = [leaf.shape for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))]
         self._length = max((size for shape in shapes for size in shape), default=0)
         self._parts = 1 if self.mesh is None else self.mesh.shape.get(MODEL, 1)
@@ -163,7 +163,7 @@ def _own(leaf: ArrayLike) -> Array:
     return jnp.array(leaf, dtype=jnp.asarray(leaf).dtype)
 
 
-def checked(mesh: Mesh | None) -> Mesh | None:
+def checked_mesh(mesh: Mesh | None) -> Mesh | None:
     """The same devices and names as a mesh whose divisions the compiler chooses.
 
     `jax.make_mesh` makes explicit axes, for which every operation would have to say how its result

@@ -37,7 +37,7 @@ def is_first() -> bool:
     return jax.process_index() == 0
 
 
-def gathered(number: int) -> list[int]:
+def gathered_from_processes(number: int) -> list[int]:
     """The numbers of all processes, in all of them."""
     if jax.process_count() == 1:
         return [number]
@@ -52,7 +52,7 @@ def by_first(action: Callable[[], int | None]) -> int:
     """
     results: list[int | None] = []
     succeeded_everywhere(lambda: results.append(action() if is_first() else None))
-    return gathered(results[0] or 0)[0]
+    return gathered_from_processes(results[0] or 0)[0]
 
 
 def succeeded_everywhere(action: Callable[[], object]) -> None:
@@ -65,7 +65,9 @@ def succeeded_everywhere(action: Callable[[], object]) -> None:
         action()
     except Exception as raised:
         error = raised
-    failed = [process for process, flag in enumerate(gathered(error is not None)) if flag]
+    failed = [
+        process for process, flag in enumerate(gathered_from_processes(error is not None)) if flag
+    ]
     if error is not None:
         raise error
     if failed:
@@ -162,7 +164,7 @@ class Stop:
 
     def everywhere(self) -> int | None:
         """The signal that any of the processes received; the same in all."""
-        return max(gathered(self.signal or 0)) or None
+        return max(gathered_from_processes(self.signal or 0)) or None
 
     def _note(self, number: int, _: object) -> None:
         if self.signal is None:

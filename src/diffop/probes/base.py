@@ -193,7 +193,7 @@ class AbstractDenseProbe(AbstractProbe):
         assert target is not None
         key = stream(draw.key, "directions", size)
         found = self.draw(key, draw.n, size, point.dtype(terms.argnum), target)
-        check_shapes(self, found.directions, found.weights, size)
+        check_drawn(self, found.directions, found.weights, size)
         jets, family = terms.probe(point, found.directions), self.family(target)
         if power > 1:
             jets = dataclasses.replace(jets, output=(terms.order * power,))  # pyright: ignore
@@ -201,7 +201,7 @@ class AbstractDenseProbe(AbstractProbe):
         return drawn(jets, design, (draw.identity, family), found.weights)
 
 
-def check_shapes(probe: AbstractProbe, drawn: Any, weights: Any, size: int | None = None) -> None:
+def check_drawn(probe: AbstractProbe, drawn: Any, weights: Any, size: int | None = None) -> None:
     """Checks what a user's probe returns: as many weights as directions, each of `size` entries, or
     as many weights as terms.
     """

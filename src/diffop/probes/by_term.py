@@ -22,7 +22,7 @@ from ..jets.point import Point
 from ..jets.terms import Factors, Terms
 from ..jets.weighted_jets import WeightedJets, drawn, power_of, take, termwise_product
 from ..streams import stream
-from .base import AbstractProbe, Draw, check_shapes
+from .base import AbstractProbe, Draw, check_drawn
 
 
 @final
@@ -91,7 +91,7 @@ class AbstractTermProbe(AbstractProbe):
         total = terms.numbered(point)
         key = stream(draw.key, "terms", total)
         selection = self.select(key, total, draw.n)
-        check_shapes(self, selection.numbers, selection.weights)
+        check_drawn(self, selection.numbers, selection.weights)
         jets = terms.take(point, self._checked(selection.numbers, total))
         design = Design((self.name, total), selection.strata, selection.unknown)
         jets = drawn(jets, design, (draw.identity, "terms"), selection.weights)
@@ -132,7 +132,7 @@ def split_by_size(factors: Factors, point: Point) -> tuple[SizedTerms, SizedTerm
     return large, [(terms, power) for terms, power in sets if terms.count(point) == 1]
 
 
-def alike(factors: Factors, point: Point) -> Terms | None:
+def equally_weighted_factor(factors: Factors, point: Point) -> Terms | None:
     """The only factor with many terms, if all of these have the same weight."""
     large, _ = split_by_size(factors, point)
     if len(large) != 1 or large[0][1] != 1:

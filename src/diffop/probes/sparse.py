@@ -22,7 +22,7 @@ from .base import Draw
 from .by_term import (
     AbstractTermProbe,
     Selection,
-    alike,
+    equally_weighted_factor,
     split_by_size,
     with_constants,
     without_replacement,
@@ -118,7 +118,7 @@ class Sparse(AbstractTermProbe):
         return without_replacement(values, (Stratum(n, values.shape[0]),))
 
     def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
-        if alike(factors, point) is None:
+        if equally_weighted_factor(factors, point) is None:
             return independent(factors, point, draw, lambda terms, point: terms.magnitudes(point))
         return super().jets(factors, point, draw)
 

@@ -20,7 +20,7 @@ from ..jets.weighted_jets import WeightedJets
 from ..streams import stream
 from . import sampling
 from .base import Draw
-from .by_term import AbstractTermProbe, Selection, alike
+from .by_term import AbstractTermProbe, Selection, equally_weighted_factor
 from .sparse import Sparse
 
 
@@ -45,7 +45,7 @@ class Window(AbstractTermProbe):
         return True
 
     def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
-        if alike(factors, point) is None:
+        if equally_weighted_factor(factors, point) is None:
             return Sparse().jets(factors, point, draw)
         return super().jets(factors, point, draw)
 
@@ -61,7 +61,7 @@ def orders(
     """A random order for each number of terms among the products that are drawn without
     replacement. It holds at most `most` of the terms, filled up to whole rounds by repetition.
     """
-    sets = [alike(factors, point) for factors in products]
+    sets = [equally_weighted_factor(factors, point) for factors in products]
     totals = {terms.numbered(point) for terms in sets if terms is not None}
     return {total: _order(stream(key, "order", total), total, most, batch) for total in totals}
 

@@ -17,7 +17,7 @@ from ..equations.condition import Condition
 from ..equations.points import Points, arguments, at_each, check_arguments, chosen, count_of
 from ..operators.base import Operator
 from ..operators.elementary import Identity
-from ..parallel.mesh import checked, in_context, on_all
+from ..parallel.mesh import checked_mesh, in_context, on_all
 from ..parallel.sharding import shard_points
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from ..scalars import largest_divisor
@@ -102,7 +102,7 @@ class FixedPoints:
                 f"FixedPoints expects a count of at least 1, got {count}; leave it out for a "
                 f"sensible one."
             )
-        self._mesh = checked(mesh)
+        self._mesh = checked_mesh(mesh)
         if isinstance(problem, AbstractReferenceProblem):
             self._points = ReferencePoints(problem, key)
         else:
@@ -292,7 +292,7 @@ def _names_of(value: PyTree) -> tuple[str, ...]:
     )
 
 
-def flat(u: Callable) -> Callable[..., Array]:
+def flat_values(u: Callable) -> Callable[..., Array]:
     """u, the entries of a pytree as one vector."""
 
     def values(*args: PyTree) -> Array:
@@ -328,7 +328,7 @@ def _at(u: Callable, points: Points) -> Float[Array, "count ..."]:
 
 def _values(u: Callable, points: Points) -> Float[Array, "count ..."]:
     check_arguments("u", u, points)
-    return on_all(at_each(flat(u), points))
+    return on_all(at_each(flat_values(u), points))
 
 
 @eqx.filter_jit

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PyTree
 from ..equations.points import at_each
 from ..pde import AbstractReferenceProblem, Section
 from ..terms.shapes import check_shape
-from .evaluate import flat
+from .evaluate import flat_values
 
 _BINS = 500
 
@@ -221,4 +221,4 @@ def _on_section(u: Callable, section: Section) -> np.ndarray:
 def _evaluate(
     u: Callable, points: PyTree[Float[Array, "rows columns ..."]]
 ) -> Float[Array, "rows columns ..."]:
-    return at_each(jax.vmap(flat(u)), points)
+    return at_each(jax.vmap(flat_values(u)), points)

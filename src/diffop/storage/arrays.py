@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 
-def numbers(tree: PyTree) -> list[Array]:
+def stored_numbers(tree: PyTree) -> list[Array]:
     """The arrays of a pytree, in order, with the numbers behind random keys."""
     return [_numbers(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array))]
 
@@ -25,7 +25,7 @@ def kinds_by_place(tree: PyTree) -> dict[str, str]:
     return {jax.tree_util.keystr(path): _describe(_numbers(leaf)) for path, leaf in paths}
 
 
-def filled(like: PyTree, values: Sequence[np.ndarray | Array]) -> PyTree:
+def filled_tree(like: PyTree, values: Sequence[np.ndarray | Array]) -> PyTree:
     """`like` with its arrays replaced by those of `numbers` for an equal tree."""
     arrays, rest = eqx.partition(like, eqx.is_array)
     leaves, structure = jax.tree.flatten(arrays)

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from .arrays import is_spread, numbers
+from .arrays import is_spread, stored_numbers
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _DIGITS = 16
@@ -125,6 +125,6 @@ def _of_array(array: Any) -> bytes:
     form = f"{array.dtype}{array.shape}".encode()
     if isinstance(array, np.ndarray):
         return form + array.tobytes()
-    (plain,) = numbers(array)
+    (plain,) = stored_numbers(array)
     whole = not is_spread(plain) or plain.is_fully_addressable
     return form + (np.asarray(plain).tobytes() if whole else b"")

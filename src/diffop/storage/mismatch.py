@@ -41,7 +41,7 @@ def _of_precision(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return f", here jax.config.update('jax_enable_x64', {was_double})"
 
 
-def check_parts(
+def check_same_parts(
     path: pathlib.Path, before: Mapping[str, str], now: Mapping[str, str], same: bool
 ) -> None:
     """Checks that the parts of a fit have not changed, as far as both are known.

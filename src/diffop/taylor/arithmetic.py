@@ -116,7 +116,7 @@ def linear_map(
     if signs is not None and _same_types(function):
         (output,) = function.outputs
         signed = [
-            products.broadcast(
+            products.broadcast_coefficient(
                 scale(c, sign), lead, jnp.shape(function.primal(k)), jnp.shape(output)
             )
             for k, (c, sign) in enumerate(zip(operands, signs, strict=True))

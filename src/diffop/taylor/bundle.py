@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from ..algebra.algebra import Algebra
 from ..array_types import AnyArray, CollapsingWeights
-from ..arrays import as_array, summed, type_of, weighted_sum
+from ..arrays import as_array, sum_over, type_of, weighted_sum
 from ..coefficients import blocks
 from ..coefficients.blocks import Blocks
 from ..devices import divided_along, is_divided
@@ -33,7 +33,7 @@ from .coefficients import (
 )
 from .equation import BilinearMap
 from .primitive import Form
-from .products import broadcast
+from .products import broadcast_coefficient
 from .replacing.second_moments import SecondMoment
 
 Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient | None]
@@ -192,7 +192,7 @@ def _weighted_sum(weights: Any, coefficient: Full) -> Full:
     """Σ_r w_r c_r."""
     number = blocks.common_weight(weights)
     if number is not None:
-        return Full(summed(coefficient.base, (0,)), coefficient.factor * number)
+        return Full(sum_over(coefficient.base, (0,)), coefficient.factor * number)
     return Full(weighted_sum(jnp.asarray(weights), coefficient.base), coefficient.factor)
 
 
@@ -300,13 +300,15 @@ def broadcast_series(family: Family, series: Series, before: Any, after: Any) ->
     shapes = jnp.shape(before), jnp.shape(after)
     if shapes[0] == shapes[1]:
         return series
-    return tuple(broadcast(c, family.lead(place), *shapes) for place, c in enumerate(series))
+    return tuple(
+        broadcast_coefficient(c, family.lead(place), *shapes) for place, c in enumerate(series)
+    )
 
 
 SeriesMap: TypeAlias = Callable[[Family, Sequence[Series]], Sequence[Series]]
 
 
-def expand(
+def expand_families(
     families: Families,
     operands: Sequence[Value],
     primals_out: Sequence[Any],

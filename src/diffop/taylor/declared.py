@@ -7,7 +7,7 @@ import jax.extend.core as jex
 
 from .bundle import Families, Value, is_moving
 from .primitive import Form, Primitive, enter, has_rule
-from .rules.bilinear import product
+from .rules.bilinear import bilinear_rule
 from .rules.by_jvp import piecewise_linear
 from .rules.elementwise import elementwise, piecewise_constant
 from .rules.linear import linear
@@ -23,7 +23,7 @@ def _linear(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
 
 _RECORDS: Mapping[str, Primitive] = {
     "linear": Primitive(_linear, "linear", linear_in=slice(None)),
-    "bilinear": Primitive(product, "bilinear", form=Form.OTHER),
+    "bilinear": Primitive(bilinear_rule, "bilinear", form=Form.OTHER),
     "elementwise": Primitive(elementwise, "elementwise"),
     "constant": Primitive(piecewise_constant, "constant"),
 }

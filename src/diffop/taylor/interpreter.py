@@ -47,10 +47,10 @@ def interpret(
 
     One value for each output.
     """
-    return run(flatten(jaxpr, consts), families, operands)
+    return run_program(flatten(jaxpr, consts), families, operands)
 
 
-def run(program: Program, families: Families, operands: Sequence[Value]) -> list[Value]:
+def run_program(program: Program, families: Families, operands: Sequence[Value]) -> list[Value]:
     """Pushes operands through a program, in the program's order."""
     walk = Walk(program, families, operands)
     for _, steps in stretches(walk.program.steps):

@@ -10,7 +10,7 @@ from jax.core import Tracer
 from ..arrays import at_run_time
 from ..coefficients import relations
 from ..coefficients.block import of_array
-from ..coefficients.blocks import Blocks, CollapsedWeights, applied, moved
+from ..coefficients.blocks import Blocks, CollapsedWeights, moved, multiplied
 from .coefficients import Coefficient, Full, Sets, sets
 from .equation import BilinearMap
 from .primitive import Form
@@ -45,7 +45,7 @@ def of_blocks(
         blocks.append(operand if isinstance(operand, Blocks) else None)
         arrays.append(array)
     how = {} if product.form is Form.ENTRYWISE else _how(product)
-    return applied(blocks, arrays, relation, weights, kind, summed, **how)
+    return multiplied(blocks, arrays, relation, weights, kind, summed, **how)
 
 
 def _how(product: BilinearMap) -> dict[str, Any]:
@@ -53,14 +53,14 @@ def _how(product: BilinearMap) -> dict[str, Any]:
     return {name: product.params[name] for name in names if name in product.params}
 
 
-def broadcast(
+def broadcast_coefficient(
     c: Coefficient, lead: int, before: tuple[int, ...], after: tuple[int, ...]
 ) -> Coefficient:
     """The coefficient of a value that is broadcast along axes of size one, or from a scalar."""
     if before == after:
         return c
     if isinstance(c, Sets):  # each part has to check whether it belongs to a scalar
-        return sets([broadcast(part, 1, before, after) for part in c.parts])
+        return sets([broadcast_coefficient(part, 1, before, after) for part in c.parts])
     if isinstance(c, Blocks):
         spread = moved(c, relations.entrywise(after, [before]), None)
         assert spread is not None

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 import jax.extend.core as jex
 
-from ..versions import axes_mapped
+from ..versions import axes_mapped, inner_programs
 from .binding import where
 from .primitive import Following, Inner, of
 
@@ -250,17 +250,6 @@ def axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
     for program in inner_programs(eqn):
         found.update(*map(axes_mixed, program.eqns))
     return found - axes_mapped(eqn.params)
-
-
-def inner_programs(eqn: jex.JaxprEqn) -> list[jex.Jaxpr]:
-    """The programs among the parameters of an equation."""
-    found = []
-    for value in eqn.params.values():
-        for each in value if isinstance(value, tuple | list) else (value,):
-            program = each.jaxpr if isinstance(each, jex.ClosedJaxpr) else each
-            if isinstance(program, jex.Jaxpr):
-                found.append(program)
-    return found
 
 
 def called(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr:

@@ -143,10 +143,10 @@ def _opaque(factor: Factor) -> Hashable:
     field = getattr(factor, "field", None)
     if not callable(field) and not hasattr(field, "mv"):
         return factor.key
-    return (function_key(field), place(factor))
+    return (function_key(field), place_of_factor(factor))
 
 
-def place(factor: Any) -> Hashable:
+def place_of_factor(factor: Any) -> Hashable:
     """Everything in a factor except its coefficients."""
     names = ("argnum", "argnums", "dims", "exponents", "rows", "transposed")
     positions = factor.positions if isinstance(factor, CoordinateTerms) else None

@@ -41,7 +41,7 @@ def as_coefficient(value: Any) -> ScalarCoefficient | None:
     return None
 
 
-def is_number(coefficient: ScalarCoefficient) -> bool:
+def is_plain_number(coefficient: ScalarCoefficient) -> bool:
     return isinstance(coefficient, Number)
 
 
@@ -52,15 +52,15 @@ def number_of(coefficient: ScalarCoefficient) -> Any:
 
 def add(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
     result = number_of(left) + number_of(right)
-    return Number(result) if is_number(left) and is_number(right) else result
+    return Number(result) if is_plain_number(left) and is_plain_number(right) else result
 
 
 def multiply(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
     result = number_of(left) * number_of(right)
-    return Number(result) if is_number(left) and is_number(right) else result
+    return Number(result) if is_plain_number(left) and is_plain_number(right) else result
 
 
-def value_at(function: Callable[..., Any], point: Point) -> Array:
+def coefficient_at(function: Callable[..., Any], point: Point) -> Array:
     """A coefficient function at a point."""
     value = jnp.asarray(point.value_of(function))
     if value.shape != ():

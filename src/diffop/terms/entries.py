@@ -22,7 +22,7 @@ def entry_text(entry: Entry) -> str:
     return f"I{subscript(entry)}" if isinstance(entry, int) else f"I[{entry!r}]"
 
 
-def taken(entries: Entries, values: PyTree, like: PyTree) -> PyTree:
+def entries_taken(entries: Entries, values: PyTree, like: PyTree) -> PyTree:
     """The entries of values of u, which may have axes in front of those of `like`, u's own value.
 
     **Raises:** `ValueError` for an entry that u does not have.
@@ -40,7 +40,7 @@ def entries_of(u: Callable[..., PyTree], entries: Entries) -> Callable[..., PyTr
 
     def function(*args: Any, **kwargs: Any) -> PyTree:
         value = u(*args, **kwargs)
-        return taken(entries, value, value)
+        return entries_taken(entries, value, value)
 
     return function
 

@@ -24,7 +24,7 @@ from ..jets.index_terms import PowerSum
 from ..jets.low_rank import LowRankForm
 from ..jets.terms import Factor
 from ..probes.base import Draw
-from .canonical import agree, concrete, function_key, place, precision
+from .canonical import agree, concrete, function_key, place_of_factor, precision
 from .coefficients import number_of
 from .products import is_drawn, is_linear
 from .term import Part, Segment, Term
@@ -191,7 +191,7 @@ def _of_factor(factor: Factor) -> tuple[Hashable, list[np.ndarray], Any]:
 
 
 def _place(factor: Any) -> Hashable:
-    return (place(factor), getattr(factor, "equal", None))
+    return (place_of_factor(factor), getattr(factor, "equal", None))
 
 
 def _scaled(array: np.ndarray | Array) -> tuple[np.ndarray, Any]:

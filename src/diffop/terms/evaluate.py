@@ -29,8 +29,8 @@ from ..jets.weighted_jets import Addend, WeightedJets
 from ..precision import full_precision
 from ..probes.base import Draw
 from ..schemes.expansion import Alpha
-from .coefficients import number_of, times_scalar, value_at
-from .entries import entries_of, taken
+from .coefficients import coefficient_at, number_of, times_scalar
+from .entries import entries_of, entries_taken
 from .gradient import gradient
 from .inner import InnerFunction
 from .nonlocal_draws import nonlocal_value
@@ -103,7 +103,7 @@ def inner_part(term: Term, draw: Draw | None) -> Part:
 
 def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
     """The derivatives of a term's head, times its functions and the term's coefficient."""
-    functions = [value_at(c, point) for c in term.head.functions]
+    functions = [coefficient_at(c, point) for c in term.head.functions]
     for factor in (number_of(term.coefficient), *functions):
         value = jax.tree.map(lambda leaf, factor=factor: times_scalar(leaf, factor), value)
     return value
@@ -113,10 +113,10 @@ def sum_of_values(values: Sequence[PyTree]) -> PyTree:
     """The sum of values of one shape."""
     for value in values[1:]:
         check_shapes("a term", value, "another term of the operator", values[0])
-    return reduce(partial(jax.tree.map, added), values)
+    return reduce(partial(jax.tree.map, sum_of_two), values)
 
 
-def added(left: Array, right: Array) -> Array:
+def sum_of_two(left: Array, right: Array) -> Array:
     """The sum, complex if one of them is."""
     kind = common_kind(left, right)
     return left.astype(kind) + right.astype(kind)
@@ -170,7 +170,7 @@ def head_values(
         elif segment.factors:
             value = _without_jets(segment, u, point, draw, per_draw)
         else:
-            value = taken(segment.entries, pushed.value, pushed.value)
+            value = entries_taken(segment.entries, pushed.value, pushed.value)
         found.append((value, flattened([own])))
     return found
 
@@ -300,7 +300,7 @@ def _read_output(
     point: Point,
 ) -> PyTree:
     outputs = jax.tree.map(lambda leaf: leaf[output.rows], derivatives)
-    outputs = taken(segment.entries, outputs, pushed.value)
+    outputs = entries_taken(segment.entries, outputs, pushed.value)
     if output.summed:
         return outputs
     if jets.contracted:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..algebra.algebra import Exponents
 from ..jets.by_coordinates import DerivativeSum, polynomial_of
-from ..jets.directions import Directions, basis, combine, interleave
+from ..jets.directions import Directions, basis_directions, combine, interleave
 from ..jets.point import Point
 from ..jets.terms import Factors, Terms
 from ..jets.weighted_jets import (
@@ -132,7 +132,7 @@ def coordinate_jets(wanted: Sequence[Alpha], point: Point) -> dict[Alpha, list[W
     """Coordinate derivatives, planned together. A variable is (argnum, coordinate)."""
     scheme = scheme_of(wanted, point.plan)
     variables: set[Any] = {v for jet in scheme.jets for _, along in jet.tangents for v, _ in along}
-    slots = {v: ((COORDINATE, *v), basis(v[0], np.array([v[1]]))) for v in variables}
+    slots = {v: ((COORDINATE, *v), basis_directions(v[0], np.array([v[1]]))) for v in variables}
     return read_scheme(scheme, slots, np.ones(1), point)
 
 

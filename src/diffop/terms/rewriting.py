@@ -57,7 +57,7 @@ from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
 from ..schemes.scheme import Scheme
-from .coefficients import number_of, value_at
+from .coefficients import coefficient_at, number_of
 from .entries import Entries
 from .first_derivatives import grad
 from .forward_gradient import forward_gradients
@@ -234,7 +234,7 @@ def _real_number(term: Term, point: Point) -> Any:
     that would use up the range of single precision.
     """
     number = number_of(term.coefficient)
-    values = [value_at(function, point) for function in term.head.functions]
+    values = [coefficient_at(function, point) for function in term.head.functions]
     if any(map(jnp.iscomplexobj, (number, *values))):
         return None
     if isinstance(number, int | float) and not 1 / _LARGE < abs(number) < _LARGE:

@@ -258,7 +258,7 @@ def compose_sums(left: Sequence[Term], right: Sequence[Term]) -> tuple[Term, ...
     return tuple(compose(a, b) for a in left for b in right)
 
 
-def collapsed(term: Term) -> Term:
+def leading_part(term: Term) -> Term:
     """The part of the term that has its own order, with all coefficient functions taken out of
     derivatives.
     """

@@ -14,7 +14,7 @@ from jax.sharding import Mesh
 from jaxtyping import PyTree
 
 from ..extras import require_train
-from ..parallel.mesh import checked
+from ..parallel.mesh import checked_mesh
 from ..parallel.processes import by_first
 from ..pde import AbstractReferenceProblem
 from ..precision import PRECISIONS
@@ -70,7 +70,7 @@ def check(
             f"checkpoint-every must be a number of steps, or 0 for no checkpoints, got "
             f"{checkpoint_every}."
         )
-    checked(mesh)
+    checked_mesh(mesh)
     with PRECISIONS[given.precision]():
         _check_memory(given)
         by_first(lambda: files.check_directory(path, given.as_json(), overwrite, resume))

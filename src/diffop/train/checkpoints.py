@@ -15,13 +15,13 @@ from jaxtyping import PyTree
 from ..extras import require_train
 from ..kinds import as_word
 from ..parallel.mesh import sizes_of
-from ..parallel.processes import by_first, gathered, is_first
+from ..parallel.processes import by_first, gathered_from_processes, is_first
 from ..storage import stored
-from ..storage.arrays import filled, kinds_by_place, numbers
+from ..storage.arrays import filled_tree, kinds_by_place, stored_numbers
 from ..storage.disk import damage, remove
 from ..storage.environment import changes, environment
 from ..storage.identity import digest_with_code
-from ..storage.mismatch import CheckpointMismatchError, check_equal, check_parts
+from ..storage.mismatch import CheckpointMismatchError, check_equal, check_same_parts
 from ..storage.stored import NOTES, Arrays, read_arrays, read_notes
 from .iteration import State, recent_loss
 
@@ -223,7 +223,9 @@ class Checkpoints:
         if self._every is None:
             passed = time.monotonic() - self._last_time
             due = passed >= max(_INTERVAL, _SHARE * self._took)
-            return bool(gathered(due)[0])  # clocks differ, so the first process decides
+            return bool(
+                gathered_from_processes(due)[0]
+            )  # clocks differ, so the first process decides
         return self._every > 0 and step // self._every > self._last_step // self._every
 
     def save(
@@ -291,7 +293,7 @@ class Checkpoints:
         changed, meshes = changes(notes["environment"]), (notes.get("mesh", {}), _mesh(like))
         before, now = (as_word(mesh) or "one device" for mesh in meshes)
         same = not changed and before == now
-        check_parts(self.path(step), notes.get("made_of", {}), self._made_of, same)
+        check_same_parts(self.path(step), notes.get("made_of", {}), self._made_of, same)
         self._best = notes["best"]
         self._last_step = step
         if changed:
@@ -313,8 +315,8 @@ class Checkpoints:
         arrays = read_arrays(path, _numbers(like))
         state = State(
             step,
-            filled(like.model, arrays["model"]),
-            filled(like.optimiser, arrays["optimiser"]),
+            filled_tree(like.model, arrays["model"]),
+            filled_tree(like.optimiser, arrays["optimiser"]),
             np.asarray(arrays["losses"][0])[:step],
             notes["seconds"],
             notes["compile_seconds"],
@@ -334,7 +336,7 @@ class Checkpoints:
             "arrays": kinds_by_place((state.model, state.optimiser)),
             "notes": notes,
         }
-        stored.write(self.directory, state.step, arrays, own)
+        stored.write_stored(self.directory, state.step, arrays, own)
 
     def _remove(self, path: pathlib.Path) -> None:
         try:
@@ -345,7 +347,7 @@ class Checkpoints:
 
 def _numbers(state: State) -> Arrays:
     """What is written of a state as arrays."""
-    places = {"model": numbers(state.model), "optimiser": numbers(state.optimiser)}
+    places = {"model": stored_numbers(state.model), "optimiser": stored_numbers(state.optimiser)}
     return {**places, "losses": [state.losses]}
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final
 
-from ..parallel.processes import Interrupted, Stop, gathered
+from ..parallel.processes import Interrupted, Stop, gathered_from_processes
 from ..runs.evaluate import FixedPoints, NoPoints
 from .checkpoints import Checkpoints, Saved
 from .iteration import NonFiniteLossError, State, without_arrays
@@ -85,7 +85,7 @@ class Progress:
             for state in states:
                 ended = not _goes_on(self, state)
                 if stop is not None:  # all processes follow the first
-                    number, ended = stop.everywhere(), bool(gathered(ended)[0])
+                    number, ended = stop.everywhere(), bool(gathered_from_processes(ended)[0])
                 if ended or number is not None:
                     break
                 if self._checkpoints is not None and self._checkpoints.due(state.step):
@@ -163,7 +163,9 @@ class Progress:
         if not self._points.count or step < len(self.errors) * self._steps / _MEASUREMENTS:
             return False
         affordable = (self._spent or 0.0) <= max(_FREE, _SHARE * self._seconds())
-        return bool(gathered(affordable)[0])  # clocks differ, so the first process decides
+        return bool(
+            gathered_from_processes(affordable)[0]
+        )  # clocks differ, so the first process decides
 
     def _measure(self, state: State) -> float | None:
         began = time.monotonic()

@@ -61,7 +61,9 @@ class KdV2D(AbstractSoliton):
 
     domain: SpaceTime = SpaceTime(Box((-12.0, -5.0), (12.0, 5.0)), 6.0)
     waves: tuple[Wave, ...] = eqx.field(
-        static=True, converter=plain, default=(Wave((1.0, 1.0), 6.0), Wave((0.5, 1.0), 5.625))
+        static=True,
+        converter=plain,
+        default=(Wave((1.0, 1.0), 6.0), Wave((0.5, 1.0), 5.625)),
     )
 
     def operators(self) -> PyTree:

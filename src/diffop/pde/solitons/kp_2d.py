@@ -61,7 +61,9 @@ class KP2D(AbstractSoliton):
 
     domain: SpaceTime = SpaceTime(Box((-7.0, -6.0), (7.0, 6.0)), 1.5)
     waves: tuple[Wave, ...] = eqx.field(
-        static=True, converter=plain, default=(Wave((1.0, 1.5), 5.8), Wave((1.0, -1.5), 5.8))
+        static=True,
+        converter=plain,
+        default=(Wave((1.0, 1.5), 5.8), Wave((1.0, -1.5), 5.8)),
     )
     sigma_squared: int | float = eqx.field(static=True, converter=plain, default=1)
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import jax.extend.core as jex
 
+from ...versions import inner_programs
 from ..primitive import Inner, of
-from ..program import Step, inner_programs
+from ..program import Step
 from .forms import form_cost
 
 SHARED = 1 / 32
@@ -109,7 +110,7 @@ def _step(eqn: jex.JaxprEqn, operands: int, directions: int, moment: bool, fresh
     record = of(eqn)
     outputs: list[Any] = [var.aval for var in eqn.outvars]
     size = sum(math.prod(output.shape) for output in outputs)
-    programs = inner_programs(eqn)
+    programs = list(inner_programs(eqn))
     if programs and record.inner is not Inner.DECLARED:
         repeats = eqn.params.get("length", 1)
         equations = [e for program in programs for e in program.eqns]

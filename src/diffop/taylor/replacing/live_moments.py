@@ -14,13 +14,13 @@ from jaxtyping import Array
 
 from ...arrays import times, type_of
 from ...coefficients.block import Block
-from ...coefficients.blocks import Blocks, applied, common_weight, dense
-from ...coefficients.relations import entrywise, outer
+from ...coefficients.blocks import Blocks, common_weight, dense, multiplied
+from ...coefficients.relations import entrywise, outer_relation
 from ...kernels import call
 from ..arithmetic import as_block, densify
 from ..coefficients import Coefficient, Full, Sets, Zero, each_set, on_array, parts_of
 from .forms import alike, flat, gram
-from .second_moments import AnyMatrix, DiagonalMatrix, SecondMoment, apply, in_whole
+from .second_moments import AnyMatrix, DiagonalMatrix, SecondMoment, in_whole, matrix_times
 
 
 def live_moments(
@@ -73,7 +73,7 @@ def _met(moment: SecondMoment, left: Along, right: Along, same: bool) -> AnyMatr
             of_a, of_b = densify(a, 1, x), densify(b, 1, y)
             assert isinstance(of_a, Full) and isinstance(of_b, Full)
             rows = Full(flat(of_b.base), of_b.factor)
-            terms.append(jnp.matmul(*alike(flat(of_a.array).T, apply(matrix, rows))))
+            terms.append(jnp.matmul(*alike(flat(of_a.array).T, matrix_times(matrix, rows))))
     if len(terms) > 1:
         terms = [in_whole(term) for term in terms]
     return sum(terms[1:], terms[0]) if terms else None
@@ -89,8 +89,8 @@ def _gram(weights: Any, left: Any, x: Any, right: Any, y: Any, same: bool) -> An
         ]
         kind = jnp.promote_types(type_of(x), type_of(y))
         diagonal = same and is_separate(left)
-        relation = entrywise(shapes[0], shapes) if diagonal else outer(*shapes)
-        met = applied(
+        relation = entrywise(shapes[0], shapes) if diagonal else outer_relation(*shapes)
+        met = multiplied(
             blocks, [None, None], relation, weights if number is None else number, kind, True
         )
         if met is not None:
@@ -165,7 +165,9 @@ def is_separate(c: Coefficient) -> bool:
         return False
     parts = tuple(part.with_values(None, 1) for part in c.parts)
     shape = c.shape[1:]
-    met = applied([Blocks(parts, c.shape)] * 2, [None, None], outer(shape, shape), 1.0, None, True)
+    met = multiplied(
+        [Blocks(parts, c.shape)] * 2, [None, None], outer_relation(shape, shape), 1.0, None, True
+    )
     return met is not None and all(_is_diagonal(part, len(shape)) for part in met.parts)
 
 

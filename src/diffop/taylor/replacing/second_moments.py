@@ -36,7 +36,7 @@ from ..arithmetic import densify, instantiate, total
 from ..coefficients import Coefficient, Full, Sets, Zero
 from ..equation import BilinearMap
 from ..primitive import Form
-from ..products import broadcast, of_blocks
+from ..products import broadcast_coefficient, of_blocks
 from .forms import alike, form
 
 
@@ -141,13 +141,15 @@ class SecondMoment:
         pairs = list(zip((left, right), product.operands, strict=True))
         if entrywise:
             whole = product.output
-            pairs = [(broadcast(c, 1, jnp.shape(x), whole.shape), whole) for c, x in pairs]
+            pairs = [
+                (broadcast_coefficient(c, 1, jnp.shape(x), whole.shape), whole) for c, x in pairs
+            ]
         first, second = (densify(c, 1, x) for c, x in pairs)
         assert isinstance(first, Full) and isinstance(second, Full)
         if same and not isinstance(matrix, DiagonalMatrix):
             result = form(matrix, first).astype(product.output.dtype)
             return times(result, first.factor * first.factor)
-        weighted = apply(matrix, second).astype(product.output.dtype)
+        weighted = matrix_times(matrix, second).astype(product.output.dtype)
         if entrywise:
             own = first.array.astype(product.output.dtype)
             own = jnp.expand_dims(own, tuple(range(len(self.sums))))
@@ -174,7 +176,7 @@ class SecondMoment:
         rows = [[each.array for each in own if isinstance(each, Full)] for own in sets]
         half = self.matrix(0, 1) if self.is_of_pairs else None
         if half is not None:
-            return [(a, 2 * apply(half, Full(b))) for a, b in rows]
+            return [(a, 2 * matrix_times(half, Full(b))) for a, b in rows]
         matrix, stacked = self._whole(), map(jnp.concatenate, rows)
         return [(s, jnp.tensordot(*alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
 
@@ -193,7 +195,7 @@ class SecondMoment:
         return jnp.concatenate(rows, axis=-2)
 
 
-def apply(matrix: AnyMatrix, coefficient: Full) -> Array:
+def matrix_times(matrix: AnyMatrix, coefficient: Full) -> Array:
     """Σ_j M_ij b_j: `(*sums, m, *shape)`."""
     if isinstance(matrix, DiagonalMatrix):
         entries, base = alike(jnp.asarray(matrix.entries), coefficient.base)

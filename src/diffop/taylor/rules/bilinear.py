@@ -16,7 +16,7 @@ from ..bundle import (
     Value,
     broadcast_series,
     dense_value,
-    expand,
+    expand_families,
     primal_of,
     source_of,
 )
@@ -26,7 +26,7 @@ from ..primitive import Form, Primitive, enter, of
 from ..series import divided, leibniz, quotient, squared
 
 
-def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+def bilinear_rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """y = B(a, b)."""
     left, right = (primal_of(operand) for operand in operands)
     bound = partially_bound(eqn, operands, (0, 1))
@@ -42,7 +42,7 @@ def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
             return [squared(family, multiply, series[0])]
         return [leibniz(family, multiply, *series)]
 
-    return expand(families, operands, [output], expansion)
+    return expand_families(families, operands, [output], expansion)
 
 
 def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -50,7 +50,7 @@ def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> 
     x, source = primal_of(operands[0]), source_of(operands[0])
     (output,) = bind(eqn, (x,))
     multiply = BilinearMap(Form.ENTRYWISE, {}, lax.mul, (x, x), output, sources=(source, source))
-    return expand(
+    return expand_families(
         families,
         operands,
         [output],
@@ -72,7 +72,7 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
         above = broadcast_series(family, above, numerator, solution)
         return [quotient(family, multiply, divide, below, above)]
 
-    return expand(families, operands, [solution], expansion)
+    return expand_families(families, operands, [solution], expansion)
 
 
 def triangular_solve(
@@ -99,7 +99,7 @@ def triangular_solve(
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         return [quotient(family, inner, solve, *series)]
 
-    return expand(families, operands, [solution], expansion)
+    return expand_families(families, operands, [solution], expansion)
 
 
 def _as_used(a: Array, params: dict) -> Array:
@@ -138,7 +138,7 @@ def _reached(eqn: jex.JaxprEqn) -> int:
 
 
 def _enter(names: str, form: Form, **known: Any) -> None:
-    enter(names.split(), Primitive(product, "bilinear", form=form, **known))
+    enter(names.split(), Primitive(bilinear_rule, "bilinear", form=form, **known))
 
 
 _enter("mul", Form.ENTRYWISE, entrywise=True, on_indices=True)

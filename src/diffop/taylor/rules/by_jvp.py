@@ -27,7 +27,7 @@ from ..bundle import (
     Family,
     Value,
     dense_value,
-    expand,
+    expand_families,
     is_moving,
     primal_of,
     series_of,
@@ -107,7 +107,7 @@ class _MovingPart:
 
         results: list[Value] = list(self._outputs)
         dense = [dense_value(self._operands[p], families, self._name) for p in self._moving]
-        expanded = expand(families, dense, self.values, expansion)
+        expanded = expand_families(families, dense, self.values, expansion)
         for p, value in zip(self._inexact, expanded, strict=True):
             results[p] = value
         return results

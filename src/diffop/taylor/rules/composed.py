@@ -136,7 +136,7 @@ def _is_shorter(equation: Quadratic, algebra: Algebra) -> bool:
     return products_by_solution(algebra, square) < products_by_powers(algebra)
 
 
-def composed(
+def composed_series(
     way: CompositionWay, family: Family, primals: Sequence[Array], series: Series
 ) -> Series:
     """The series of φ(x(t)) from x, φ(x) and φ′(x). Collapsed coefficients of x are multiplied by

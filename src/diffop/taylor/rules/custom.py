@@ -12,7 +12,7 @@ from jax.dtypes import float0
 
 from ..binding import bind, bind_call, bind_program, partially_bound
 from ..bundle import Bundle, Families, Value, is_moving, primal_of
-from ..interpreter import interpret, run
+from ..interpreter import interpret, run_program
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called, flatten
 from ..replacing.forms import PRODUCTS
@@ -120,7 +120,7 @@ def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
             return _is_cut_off(eqn, rule.consts) or is_followed_once(eqn)
 
         program = flatten(rule.jaxpr, rule.consts, is_spent)
-        found = run(program, (), jax.tree.leaves(inputs))
+        found = run_program(program, (), jax.tree.leaves(inputs))
         outputs, moved = jax.tree.unflatten(jax.tree.structure(shape), found)
         rest = iter(moved)
         return outputs, [

@@ -67,7 +67,7 @@ def cumulative_product(
     return pushed_as(tree, families, operands)
 
 
-def stack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+def stack_rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     axis = eqn.params["axis"]
 
     def concatenation(*rows: Array) -> Array:
@@ -96,6 +96,6 @@ def one_minus_square(
 
 enter(["reduce_prod"], Primitive(product_of_entries, "decomposed"))
 enter(["cumprod"], Primitive(cumulative_product, "decomposed"))
-enter(["stack"], Primitive(stack, "decomposed"))
+enter(["stack"], Primitive(stack_rule, "decomposed"))
 enter(["unstack"], Primitive(unstack, "decomposed"))
 enter(["one_minus_square"], Primitive(one_minus_square, "decomposed"))

@@ -24,7 +24,16 @@ from ...coefficients.block import Block
 from ...coefficients.blocks import Blocks
 from ..arithmetic import total
 from ..binding import bind
-from ..bundle import Bundle, Families, Family, Value, expand, is_moving, primal_of, series_of
+from ..bundle import (
+    Bundle,
+    Families,
+    Family,
+    Value,
+    expand_families,
+    is_moving,
+    primal_of,
+    series_of,
+)
 from ..coefficients import Coefficient, Series, Zero, scale, zeros
 from ..equation import BilinearMap
 from ..primitive import Form
@@ -105,7 +114,7 @@ def _traces_of_powers(families: Families, relative: Value) -> Value:
 
         return [tuple(map(coefficient, family.places))]
 
-    return expand(families, [relative, trace], [zero], expansion)[0]
+    return expand_families(families, [relative, trace], [zero], expansion)[0]
 
 
 def _summed_powers(families: Families, matrix: Value, relative: Value) -> Value:
@@ -130,7 +139,7 @@ def _summed_powers(families: Families, matrix: Value, relative: Value) -> Value:
 
         return [tuple(map(coefficient, family.places))]
 
-    return expand(families, [matrix, relative], [jnp.zeros_like(primal)], expansion)[0]
+    return expand_families(families, [matrix, relative], [jnp.zeros_like(primal)], expansion)[0]
 
 
 def _powers(family: Family, product: BilinearMap, series: Series) -> list[Series]:

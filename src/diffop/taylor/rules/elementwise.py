@@ -23,7 +23,7 @@ from ..bundle import (
     Value,
     broadcast_series,
     bundle,
-    expand,
+    expand_families,
     is_moving,
     primal_of,
     series_of,
@@ -35,7 +35,7 @@ from ..program import called, live_equations
 from ..series import faa_di_bruno, integral, logarithm, powers
 from . import programs, recurrences, slopes, special
 from .by_jvp import fallback, of_one_direction, piecewise_linear
-from .composed import composed, way
+from .composed import composed_series, way
 from .entry_factor import EntryFactor
 from .masks import Mask, at_entries, capped, masked, masked_whole, unmasked, values_of
 from .recomputed import is_of_arrays, recomputed
@@ -98,7 +98,7 @@ def along_one(
             return [logarithm(family, derivatives.times, output, moving, rate)]
         return [expanded(family, derivatives, moving, order)]
 
-    return expand(families, operands, [output], expansion)
+    return expand_families(families, operands, [output], expansion)
 
 
 @final
@@ -115,7 +115,7 @@ class Further:
     def __call__(self, values: Sequence[Any]) -> Sequence[Array]:
         if self.recurrence is None:
             return values[1:]
-        return programs.continued(self.recurrence, self.order, values[0], values[1:])[1:]
+        return programs.all_coefficients(self.recurrence, self.order, values[0], values[1:])[1:]
 
 
 def expanded(family: Family, derivatives: "Derivatives", series: Series, degree: int) -> Series:
@@ -139,7 +139,7 @@ def _of_arrays(
     recurrence = program.recurrence if isinstance(program, Further) else None
     if recurrence is not None and family.order > 2 and mask is not unmasked:
         chosen = way(recurrence, program.equation, family, series)
-        return composed(chosen, family, primals, series)
+        return composed_series(chosen, family, primals, series)
     if mask is masked and family.sums_squares and not jnp.iscomplexobj(output):
         mask = capped
     return _by_powers(family, Derivatives(program, primals, output, mask), series, degree)
@@ -174,7 +174,7 @@ def _integrated(
             moving = tuple(masked(c, whole) for c in moving)
         return [integral(family, factor, slopes, moving)]
 
-    return expand(families, operands, [output], expansion)
+    return expand_families(families, operands, [output], expansion)
 
 
 def is_narrow(x: Any) -> bool:
@@ -309,9 +309,12 @@ _enter_solving(recurrences.BINARY, "exp2", mask=masked_whole)
 _enter_solving(recurrences.EXPONENTIAL, "expm1", slope=slopes.of_expm1)
 _enter_solving(recurrences.TAN, "tan")
 _tanh, _logistic = recurrences.of_tanh(), recurrences.of_logistic()
-_enter_solving(recurrences.TANH, "tanh", recurrence=_tanh, slope=slopes.of_tanh(_tanh))
+_enter_solving(recurrences.TANH, "tanh", recurrence=_tanh, slope=slopes.slope_of_tanh(_tanh))
 _enter_solving(
-    recurrences.LOGISTIC, "logistic", recurrence=_logistic, slope=slopes.of_logistic(_logistic)
+    recurrences.LOGISTIC,
+    "logistic",
+    recurrence=_logistic,
+    slope=slopes.slope_of_logistic(_logistic),
 )
 _enter_with(recurrences.oscillating(-1), "sin cos", unmasked)
 _enter_with(recurrences.oscillating(1), "sinh cosh", unmasked)

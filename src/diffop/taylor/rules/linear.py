@@ -14,7 +14,7 @@ from jaxtyping import Array
 from .. import places
 from ..arithmetic import linear_map
 from ..binding import bind, vary
-from ..bundle import Families, Family, Value, expand, is_moving, primal_of
+from ..bundle import Families, Family, Value, expand_families, is_moving, primal_of
 from ..coefficients import Series
 from ..equation import LinearMap
 from ..interpreter import interpret
@@ -48,7 +48,7 @@ def linear(positions: slice, part: EquationMap = lambda eqn: eqn) -> Rule:
             ]
             return list(zip(*columns, strict=True))
 
-        return expand(families, operands, outputs, expansion)
+        return expand_families(families, operands, outputs, expansion)
 
     return rule
 

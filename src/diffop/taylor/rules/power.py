@@ -13,7 +13,15 @@ from jaxtyping import Array
 from ...arrays import times, zeros_like
 from ..arithmetic import known_scalar
 from ..binding import bind
-from ..bundle import Families, Family, Value, broadcast_series, expand, is_moving, primal_of
+from ..bundle import (
+    Families,
+    Family,
+    Value,
+    broadcast_series,
+    expand_families,
+    is_moving,
+    primal_of,
+)
 from ..coefficients import Series, zeros
 from ..primitive import Primitive, Rule, enter
 from ..series import divided, integral, ratio_power
@@ -22,7 +30,7 @@ from .elementwise import Derivatives, elementwise, expanded, is_narrow
 from .masks import masked
 
 
-def power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+def power_rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     if is_moving(operands[1]):
         return elementwise(families, eqn, operands)
     exponent = primal_of(operands[1])
@@ -60,7 +68,7 @@ def _power(
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         return [tower.series(family, broadcast_series(family, series[0], base, output), 0)]
 
-    return expand(families, operands, [output], expansion)
+    return expand_families(families, operands, [output], expansion)
 
 
 def _polynomial(
@@ -75,7 +83,7 @@ def _polynomial(
         moving = broadcast_series(family, series[0], base, output)
         return [expanded(family, derivatives, moving, degree)]
 
-    return expand(families, operands, [output], expansion)
+    return expand_families(families, operands, [output], expansion)
 
 
 @final
@@ -153,7 +161,7 @@ def _enter(names: str, rule: Rule, singular: bool | Callable[[jex.JaxprEqn], boo
     enter(names.split(), Primitive(rule, "elementwise", entrywise=True, singular=singular))
 
 
-_enter("pow", power)
+_enter("pow", power_rule)
 _enter("integer_pow", integer_power, singular=lambda eqn: eqn.params["y"] < 0)
 _enter("sqrt", root(1 / 2))
 _enter("rsqrt", root(-1 / 2))

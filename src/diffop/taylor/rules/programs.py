@@ -40,10 +40,10 @@ def taylor_coefficients(
 ) -> list[Array]:
     """φ(x), then φ^{(j)}(x)/j! for j = 1 … K."""
     found = first_coefficients(eqn, primals, position, order)
-    return continued(of(eqn).recurrence, order, primals[position], found)
+    return all_coefficients(of(eqn).recurrence, order, primals[position], found)
 
 
-def continued(
+def all_coefficients(
     recurrence: Recurrence | None, order: int, x: Any, found: Sequence[Array]
 ) -> list[Array]:
     """All Taylor coefficients from the first ones, by the recurrence if there is one."""

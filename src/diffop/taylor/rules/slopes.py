@@ -46,11 +46,11 @@ def _slope(function: SlopeFormula, formula: SlopeFormula, recurrence: Recurrence
     return slope
 
 
-def of_tanh(recurrence: Recurrence) -> SlopeFormula:
+def slope_of_tanh(recurrence: Recurrence) -> SlopeFormula:
     return _slope(lax.tanh, lambda x: times(_bell(times(x, 2)), 4), recurrence)
 
 
-def of_logistic(recurrence: Recurrence) -> SlopeFormula:
+def slope_of_logistic(recurrence: Recurrence) -> SlopeFormula:
     return _slope(lax.logistic, _bell, recurrence)
 
 
