@@ -11,7 +11,7 @@ import pytest
 import diffop as do
 from diffop.losses.residual import with_gradient
 
-from .. import nested
+from .. import compiling, nested
 from ..train.toy import Frozen
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -71,33 +71,45 @@ def test_of_several_and_complex_numbers():
     np.testing.assert_allclose(found.gradient["b"], expected["b"].T, rtol=1e-13)
 
 
-def losses_by_coordinates(square, n):
-    """The loss for each choice of coordinates that the draws of a call can be, and the exact one.
+@pytest.fixture(scope="module")
+def by_coordinates():
+    """By square and number of draws, the loss and its bias for each choice of coordinates that the
+    draws of a call can be, and the exact loss: one program.
 
-    Without replacement n of d coordinates are all subsets alike; what is drawn is read off from an
-    estimate of Σ_i x_i² · (a number that tells the coordinate).
+    Without replacement n of d coordinates are all subsets alike.
     """
     problem = allen_cahn()
-    loss = do.losses.ResidualLoss(problem, 2, n, "sparse", gpinn=0.3, square=square)
+    losses = {
+        (square, n): do.losses.ResidualLoss(problem, 2, n, "sparse", gpinn=0.3, square=square)
+        for square, n in (("pairs", 2), ("product", 1), ("biased", 1), ("biased", 2))
+    }
     exact = do.losses.ResidualLoss(problem, 2, probes="exact", gpinn=0.3)
-    keys = jax.random.split(jax.random.key(0), 400)
-    every = jax.vmap(lambda key: loss(u, key))
-    found, expected = jax.jit(lambda keys: (every(keys), exact(u, keys[0])))(keys)
-    return np.unique(np.round(found, 9)), expected
+
+    def of(loss, key):
+        bias = loss.bias(u, key) if loss.n == 2 else jnp.zeros(())
+        return jnp.stack([loss(u, key), bias])
+
+    @jax.jit
+    def every(keys):
+        each = {name: jax.vmap(lambda key: of(loss, key))(keys) for name, loss in losses.items()}
+        return each, exact(u, keys[0])
+
+    with compiling.quickly():
+        found, expected = every(jax.random.split(jax.random.key(0), 400))
+    return {name: np.unique(np.round(each, 9), axis=0).T for name, each in found.items()}, expected
 
 
-def test_pairs_are_unbiased():
+def test_pairs_are_unbiased(by_coordinates):
     """Two coordinates of three: three subsets, equally likely."""
-    found, exact = losses_by_coordinates("pairs", 2)
+    found, exact = by_coordinates[0]["pairs", 2][0], by_coordinates[1]
     assert found.size == 3
     np.testing.assert_allclose(found.mean(), exact, rtol=1e-8)
 
 
-@pytest.mark.usefixtures("compiled_quickly")
-def test_products_are_unbiased():
+def test_products_are_unbiased(by_coordinates):
     """One coordinate of three, twice: R_a R_b, where a ≠ b occurs twice."""
-    found, exact = losses_by_coordinates("product", 1)
-    single, _ = losses_by_coordinates("biased", 1)
+    by_draws, exact = by_coordinates
+    found, single = by_draws["product", 1][0], by_draws["biased", 1][0]
     assert (found.size, single.size) == (6, 3)
     equal = [value for value in found if np.isclose(single, value, rtol=1e-8).any()]
     assert len(equal) == 3
@@ -105,18 +117,11 @@ def test_products_are_unbiased():
     assert single.mean() > 1.01 * exact
 
 
-@pytest.mark.usefixtures("compiled_quickly")
-def test_bias():
+def test_bias(by_coordinates):
     """The mean of the biased loss has the mean of its bias too much."""
-    problem = allen_cahn()
-    loss = do.losses.ResidualLoss(problem, 2, 2, "sparse", gpinn=0.3)
-    keys = jax.random.split(jax.random.key(0), 400)
-    exact = do.losses.ResidualLoss(problem, 2, probes="exact", gpinn=0.3)
-    every = jax.vmap(lambda key: jnp.stack([loss(u, key), loss.bias(u, key)]))
-    both, expected = jax.jit(lambda keys: (every(keys), exact(u, keys[0])))(keys)
-    values = np.unique(np.round(both, 9), axis=0)
-    assert len(values) == 3
-    np.testing.assert_allclose(values[:, 0].mean() - values[:, 1].mean(), expected, rtol=1e-8)
+    (losses, biases), exact = by_coordinates[0]["biased", 2], by_coordinates[1]
+    assert losses.size == 3
+    np.testing.assert_allclose(losses.mean() - biases.mean(), exact, rtol=1e-8)
 
 
 def test_one_residual_has_one_reverse_pass():

@@ -11,6 +11,7 @@ import pytest
 import diffop as do
 from benchmarks.__main__ import COMMITTED, main
 from benchmarks.gallery import PICTURES
+from benchmarks.harness import timing
 from benchmarks.harness.case import Case, Scope, matching
 from benchmarks.harness.pages import filled, marked
 from benchmarks.harness.records import OK, Record, Records, append, append_record, read
@@ -22,6 +23,7 @@ from benchmarks.harness.table import draw, listing
 from benchmarks.harness.timing import interleaved, spread
 from benchmarks.suites import SUITES, named
 from benchmarks.suites.errors import AbstractTrained, error_columns, errors_table
+from diffop.train import solving
 
 from .outcomes import broken, exhausted, fine, killed, slow, without_module
 
@@ -32,7 +34,9 @@ PRINTED = read([PAPER])
 @pytest.mark.slow("measures, in processes of their own")
 @pytest.mark.usefixtures("compiled_quickly")  # what is measured means nothing here
 @pytest.mark.parametrize("name", SUITES)
-def test_a_miniature_of_every_suite(name, tmp_path, capsys):
+def test_a_miniature_of_every_suite(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(timing, "MOST", timing.FEWEST)
+    monkeypatch.setattr(solving, "_draw", lambda *_: None)  # `tests/train/test_solve.py` looks
     suite = SUITES[name]
     cases = list(suite.cases(Scope("mini")))
     try:

@@ -38,9 +38,13 @@ ROUNDING = 4
 of the engine by no more than rounding moves it as far as another seed does, which the page says.
 """
 DRAWN = ("g-kdv-1d", "kdv-2d", "kp-2d")
-"""Some problems whose solutions are drawn, and whose networks are read again."""
+"""Some problems whose solutions are drawn, and whose networks are read again. Others are not drawn:
+nothing here would look at the pictures.
+"""
+UNDRAWN = "from diffop.train import solving; solving._draw = lambda *_: None"
 ON_ONE_THREAD = {name for name in STATED if do.train.Settings(name).optimiser == "muon"}
 """Thousands of short steps: beside other tests, threads of XLA wait longer than they compute."""
+ONE_THREAD = "import os; os.putenv('NPROC', '1')"
 KEPT = {name.upper() for name in KEEPING}
 
 
@@ -65,14 +69,14 @@ def command():
         for name in ours:
             patch.delenv(name)
 
-        def process(first=None, *arguments):
+        def process(*first):
             spawned = multiprocessing.get_context("spawn")
-            return stack.enter_context(ProcessPoolExecutor(1, spawned, first, arguments))
+            return stack.enter_context(ProcessPoolExecutor(1, spawned, exec, ["\n".join(first)]))
 
-        alone, others = process(os.putenv, "NPROC", "1"), process()
+        alone, drawn, others = process(ONE_THREAD, UNDRAWN), process(), process(UNDRAWN)
 
         def run(name, *words):
-            chosen = alone if name in ON_ONE_THREAD else others
+            chosen = alone if name in ON_ONE_THREAD else drawn if name in DRAWN else others
             code = chosen.submit(main, ["solve", name, *words]).result()
             chosen.submit(jax.clear_caches).result()
             return code
