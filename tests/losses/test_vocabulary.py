@@ -95,8 +95,7 @@ def test_a_problem_may_be_trained_at_other_points():
     np.testing.assert_allclose(*same(jax.tree_util.Partial(problem.solution)), atol=1e-20)
 
 
-@pytest.mark.parametrize("probes", ["exact", "sparse"])
-@pytest.mark.parametrize("gpinn", [0.0, 0.3])
+@pytest.mark.parametrize(("probes", "gpinn"), [("exact", 0.0), ("sparse", 0.3)])
 def test_squares_of_the_residuals_add_up_to_the_loss(probes, gpinn):
     loss = do.losses.ResidualLoss(
         POISSON, 5, 2, probes, 2.0, gpinn, 1, points=box, data_batch=3, weights=4.0

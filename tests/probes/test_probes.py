@@ -1,6 +1,6 @@
 """Probes: what they refuse, their gradients, and a million dimensions.
 
-`test_probe_enumeration.py` shows that they are unbiased, `estimators/test_standard_errors.py` how
+`test_enumeration.py` shows that they are unbiased, `estimators/test_standard_errors.py` how
 large their errors are.
 """
 

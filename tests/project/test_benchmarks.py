@@ -36,7 +36,7 @@ PRINTED = read([PAPER])
 @pytest.mark.parametrize("name", SUITES)
 def test_a_miniature_of_every_suite(name, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(timing, "MOST", timing.FEWEST)
-    monkeypatch.setattr(solving, "_draw", lambda *_: None)  # `tests/train/test_solve.py` looks
+    monkeypatch.setattr(solving, "_draw", lambda *_: None)  # `train/test_ends.py` looks
     suite = SUITES[name]
     cases = list(suite.cases(Scope("mini")))
     try:
