@@ -47,6 +47,12 @@ def second_order(C, given=None):
     return do.SecondOrder(jnp.array(C) if given is None else given), oracle.second_order(C), u
 
 
+def of_point(C):
+    """x_2 C:∇²."""
+    coefficients = lambda x: jnp.asarray(C) * x[2]
+    return second_order(coefficients, coefficients)
+
+
 def power_of(d, k):
     """Σ_i ∂_i^k in d dimensions, and a point there."""
     operator = do.Laplacian() if k == 2 else do.DiagonalK(k)
@@ -103,8 +109,8 @@ SHIFTED = {
     "negative": second_order(-np.eye(D)),
     "singular": second_order(np.ones((D, D))),
     "diagonal": QUADRATIC["diagonal"],
-    "of the point": second_order(1.1 * SYMMETRIC, lambda x: jnp.array(SYMMETRIC) * x[2]),
-    "diagonal of the point": second_order(1.1 * np.diag(B), lambda x: jnp.array(B) * x[2]),
+    "of the point": of_point(SYMMETRIC),
+    "diagonal of the point": of_point(B),
 }
 
 
