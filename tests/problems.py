@@ -1,5 +1,7 @@
 """What tests know of the problems in the registry."""
 
+import diffop as do
+
 FIXED = {"g-kdv-1d": 2} | dict.fromkeys(
     (
         *("kovasznay", "plate", "convection-diffusion", "helmholtz"),
@@ -10,3 +12,12 @@ FIXED = {"g-kdv-1d": 2} | dict.fromkeys(
 )
 FIXED |= dict.fromkeys(("kdv-2d", "kp-2d", "ginzburg-landau", "gray-scott", "taylor-green"), 3)
 """The dimension of those that have one."""
+
+_EQUATIONS = ("allen-cahn", "poisson", "sine-gordon")
+_DOMAINS = ("two-body", "two-body-lattice", "three-body", "cube")
+_EVERY = {f"{equation}-{domain}" for equation in _EQUATIONS for domain in _DOMAINS}
+_ONE_OF_EACH = {f"{_EQUATIONS[i % 3]}-{domain}" for i, domain in enumerate(_DOMAINS)}
+PARTS = [name for name in do.pde.names() if name not in _EVERY - _ONE_OF_EACH]
+"""All problems, but of those that the registry makes from an equation and a domain only so many
+that each equation and each domain is there.
+"""

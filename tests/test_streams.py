@@ -21,7 +21,7 @@ from diffop.methods.base import step_key
 from diffop.streams import stream, streams
 from diffop.train.model import Keys, build, build_loss, build_optimiser, build_problem
 
-from .problems import FIXED
+from .problems import FIXED, PARTS
 
 SOURCE = pathlib.Path(do.__file__).parent
 FILES = [path for path in SOURCE.rglob("*.py") if path != SOURCE / "streams.py"]
@@ -238,7 +238,7 @@ def small(name, **given):
     return do.train.Settings(name, dim=dim, **{**SIZES, **count, **given})
 
 
-@pytest.mark.parametrize("name", do.pde.names())
+@pytest.mark.parametrize("name", PARTS)
 def test_all_draws_of_a_problem_are_from_keys_of_their_own(recorder, name):
     """Of the problem, a network, its location and scale, points, data and jets of two steps."""
     settings = small(name, probes="auto", **SOURCE_TELLS)

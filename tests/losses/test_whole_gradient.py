@@ -12,6 +12,7 @@ import diffop as do
 from diffop.losses.residual import with_gradient
 
 from .. import compiling, nested
+from ..problems import PARTS
 from ..train.toy import Frozen
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -28,7 +29,7 @@ def u(x):
 
 
 @pytest.mark.once("the arithmetic of the test that follows, for every problem")
-@pytest.mark.parametrize("name", do.pde.names())
+@pytest.mark.parametrize("name", PARTS)
 def test_of_problems(name):
     """The loss is that of all components by jets, which are tested beside nested jvp."""
     dim = min(8, do.pde.recommended(name).dim)
