@@ -32,6 +32,8 @@ PICTURES = Path(__file__).parents[1] / "docs" / "pictures" / "gallery"
 _POINTS = 400
 _QUALITY = 80
 _WIDTHS = {"solution": 960, "curve": 560}
+_FLOWS = ("cavity", "backward-step")
+"""Whose network is a stream function of the plane."""
 
 
 def main() -> None:
@@ -55,7 +57,7 @@ def draw(suite: AbstractTrained, case: Case, run: Path) -> None:
     name = str(case.sizes["problem"])
     shrink(run / "curve.png", PICTURES / f"{name}-curve.jpg", "curve")
     settings = suite.settings(case)
-    if name.startswith("cavity"):
+    if name.startswith(_FLOWS):
         flow(settings, run, PICTURES / f"{name}.jpg")
         return
     if (run / "solution.png").is_file():
@@ -124,11 +126,11 @@ def flow(settings: do.train.Settings, run: Path, path: Path) -> None:
     """
     with PRECISIONS[settings.precision]():
         problem = build_problem(settings, Keys.of(settings).problem)
-        assert isinstance(problem, do.pde.Cavity)
+        assert isinstance(problem, do.pde.AbstractReferenceProblem)
         ((section, slopes),) = on_grids(problem)
         of_network = problem.reference().operator.exact(do.train.load(run))
         ours = np.asarray(jax.lax.map(jax.vmap(of_network), section.points), np.float64)
-    figure = _figure(10, 3.3)
+    figure = _figure(10, 5.5 if _is_long(section) else 3.3)
     figure.suptitle(f"{problem.name}: streamlines and speed")
     _draw_flows(figure, section, ours, slopes)
     _save(figure, path, "solution")
@@ -136,7 +138,7 @@ def flow(settings: do.train.Settings, run: Path, path: Path) -> None:
 
 def _draw_flows(figure: Any, section: do.pde.Section, ours: np.ndarray, slopes: np.ndarray) -> None:
     """From the slopes of two stream functions on a section."""
-    *flows, gap = figure.subplots(1, 3)
+    *flows, gap = figure.subplots(*((3, 1) if _is_long(section) else (1, 3)))
     fastest = float(np.hypot(*np.moveaxis(slopes, -1, 0)).max())
     x, y = (np.asarray(section.points[..., i], np.float64) for i in (0, 1))
     images = []
@@ -148,6 +150,12 @@ def _draw_flows(figure: Any, section: do.pde.Section, ours: np.ndarray, slopes: 
     figure.colorbar(images[1], ax=flows)
     far = np.hypot(*np.moveaxis(ours - slopes, -1, 0))
     figure.colorbar(_over_section(gap, section, far, "|difference|", cmap="magma"), ax=gap)
+
+
+def _is_long(section: do.pde.Section) -> bool:
+    """So that pictures stand below one another, and not side by side."""
+    left, right, lower, upper = section.extent
+    return right - left > 3 * (upper - lower)
 
 
 def _over_section(

@@ -6,7 +6,7 @@ FIXED = {"g-kdv-1d": 2} | dict.fromkeys(
     (
         *("kovasznay", "plate", "convection-diffusion", "helmholtz"),
         *("burgers", "allen-cahn-1d", "kdv-cosine", "advection", "wave-1d"),
-        *("kuramoto-sivashinsky", "cavity", "cavity-1000"),
+        *("kuramoto-sivashinsky", "cavity", "cavity-1000", "backward-step"),
     ),
     2,
 )

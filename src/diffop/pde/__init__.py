@@ -28,6 +28,7 @@ from .ball.many_body import ManyBody
 from .ball.problem import AbstractBallProblem
 from .classical.advection import Advection
 from .classical.allen_cahn_1d import AllenCahn1D
+from .classical.backward_step import BackwardStep
 from .classical.burgers import Burgers
 from .classical.cavity import Cavity
 from .classical.computed import AbstractComputed
@@ -132,6 +133,7 @@ __all__ = [
     "AbstractWholeSpace",
     "Advection",
     "AllenCahn1D",
+    "BackwardStep",
     "Ball",
     "BiharmonicWaves",
     "BlackScholesBarenblatt",

@@ -11,6 +11,7 @@ from .ball.biharmonic import BiharmonicWaves
 from .ball.many_body import EQUATIONS, SUMS, ManyBody, recommended_for_sum as of_many_bodies
 from .classical.advection import Advection
 from .classical.allen_cahn_1d import AllenCahn1D
+from .classical.backward_step import BackwardStep
 from .classical.burgers import Burgers
 from .classical.cavity import Cavity
 from .classical.ginzburg_landau import GinzburgLandau
@@ -135,7 +136,7 @@ _MAKERS: dict[Any, _Make] = (
             *(KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion),
             *(Burgers, AllenCahn1D, KdVCosine, KuramotoSivashinsky),
             *(Advection, Wave1D, Helmholtz, GinzburgLandau, GrayScott, TaylorGreen),
-            *(Cavity(), Cavity(1000)),
+            *(Cavity(), Cavity(1000), BackwardStep()),
         )
     }
 )
