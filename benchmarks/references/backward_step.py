@@ -37,7 +37,7 @@ DATA = Path(__file__).parents[2] / "src" / "diffop" / "pde" / "classical" / "dat
 PLACES = 80, 24
 REYNOLDS = (200,)
 GARTLING = 800
-_RISING = (30, 100, 200, 400, 800)
+_RISING = (30, 100, 200, 400, 600, 800)
 _AT_LOWER = ((1.0, 0.0, -3.0, 2.0), (0.0, 1.0, -2.0, 1.0))
 _AT_UPPER = ((0.0, 0.0, 3.0, -2.0), (0.0, 0.0, -1.0, 1.0))
 """Polynomials of the distance from the lower wall, with the value 1 or the slope 1 at a wall."""

@@ -64,6 +64,7 @@ _LONGER: Mapping[str, Mapping[str, Size]] = {
     "allen-cahn-1d": {"batch": 4000, "steps": 400},
     "cavity": {"steps": 600},
     "cavity-1000": {"steps": 1000},
+    "backward-step": {},
     "ginzburg-landau": {"width": 20, "depth": 3, "batch": 2000, "steps": 300},
 }
 """What is not as the problem recommends."""
