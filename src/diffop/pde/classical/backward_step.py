@@ -230,10 +230,11 @@ def _angle(x: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
 
 
 def _entering(x: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
-    """E; 0 at the edge, too."""
+    """E; 0 with its slopes at the edge, where angle and logarithm have none."""
     squared = x * x + y * y
-    turned = (6 * squared - 8 * y * (2 * x * x + squared)) * _angle(x, y)
-    log = jnp.log(jnp.where(squared > 0, squared, jnp.ones_like(squared)))
+    away, one = squared > 0, jnp.ones_like(squared)
+    angle, log = _angle(jnp.where(away, x, one), y), jnp.log(jnp.where(away, squared, one))
+    turned = (6 * squared - 8 * y * (2 * x * x + squared)) * angle
     return (turned + x * y * (6 - 8 * y) + 8 * x * x * x * (1 + log)) / math.pi
 
 
