@@ -103,7 +103,7 @@ class BackwardStep(AbstractReferenceProblem):
         ```python
         import diffop as do
 
-        do.pde.BackwardStep().reference().values.max()  # 1.50
+        do.pde.BackwardStep().reference().values.max()  # 1.48
         ```
     """
 
