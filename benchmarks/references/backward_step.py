@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial, legendre
 from scipy.interpolate import BSpline
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from .clamped import Axis, Clamped, Field, polynomial, products
 
@@ -69,24 +69,25 @@ def length(reynolds: float) -> float:
     return reynolds / 10
 
 
-def entering(x: np.ndarray, y: np.ndarray | float) -> list[np.ndarray]:
-    """F and its derivatives up to the fourth."""
+def entering(x: np.ndarray, y: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """F and its derivatives up to the fourth: their real parts, and the imaginary ones."""
     z, p = x + 1j * y, Polynomial([0, 0, 3j, -4])
     logs = [np.log(1j * z), 1 / z, -1 / z**2, 2 / z**3, -6 / z**4]
-    return [
-        2 / math.pi * sum(math.comb(n, k) * p.deriv(k)(z) * logs[n - k] for k in range(n + 1))
-        for n in range(5)
+    found = [
+        sum(math.comb(n, k) * p.deriv(k)(z) * logs[n - k] for k in range(n + 1)) for n in range(5)
     ]
+    scaled = 2 / math.pi * np.array(found)
+    return np.real(scaled), np.imag(scaled)
 
 
 def known(x: np.ndarray, y: np.ndarray, end: float) -> Field:
     """A stream function with the velocities of the inflow, the walls and the outflow."""
-    _, f1, f2, *_ = f = entering(x, y)
-    near = Field(f[0].real - x * f1.real, -x * f2.real, x * f2.imag - f1.imag, -2 * f2.real)
+    f, g = entering(x, y)
+    near = Field(f[0] - x * f[1], -x * f[2], x * g[2] - g[1], -2 * f[2])
     for wall, (level, tilt) in ((-0.5, _AT_LOWER), (0.5, _AT_UPPER)):
-        f0, f1, f2, f3, f4 = entering(x, wall)
-        value = Field(f0.real - x * f1.real, -x * f2.real, 0 * x, -f2.real - x * f3.real)
-        slope = Field(x * f2.imag - f1.imag, x * f3.imag, 0 * x, f3.imag + x * f4.imag)
+        f, g = entering(x, wall)
+        value = Field(f[0] - x * f[1], -x * f[2], 0 * x, -f[2] - x * f[3])
+        slope = Field(x * g[2] - g[1], x * g[3], 0 * x, g[3] + x * g[4])
         for of_x, of_y in ((value, level), (slope, tilt)):
             near += tuple(-each for each in of_x.times(polynomial(y + 0.5, of_y, along_y=True)))
     fading = polynomial(x, (1.0, 0.0, -3 / end**2, 2 / end**3))
@@ -148,7 +149,7 @@ class Flow(NamedTuple):
         x = np.linspace(0.2, 0.999 * self.end, 2000)
         signs = np.sign(friction(x))
         return [
-            brentq(lambda x: friction(x)[0], a, b)
+            root_scalar(lambda x: friction(x)[0], bracket=(a, b)).root
             for (a, b), (before, after) in zip(pairwise(x), pairwise(signs), strict=True)
             if before != after
         ]

@@ -126,7 +126,8 @@ def test_networks_are_free_inside():
 def test_the_null_model_by_complex_functions(getkey):
     """Its other half, of which the reference is made."""
     points = np.asarray(STEP.sample(getkey(), 40))
-    expected = reference.known(*points.T, STEP.length)
+    x, y = points.T
+    expected = reference.known(x, y, STEP.length)
     psi = STEP.null_shape
     value, slope = jax.jit(jax.vmap(jax.value_and_grad(psi)))(points)
     bent = jax.jit(jax.vmap(laplacian(psi)))(points)
