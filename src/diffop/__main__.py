@@ -11,7 +11,7 @@ import jax
 from jax.sharding import Mesh
 
 from . import __version__, console, pde, train
-from .console import BAD_INPUT, FAILED, Ended, complain, ending, say, write
+from .console import BAD_INPUT, FAILED, Ended, complain, ending, print_text, say
 from .failures import failure
 from .kinds import as_word, from_word
 from .nearest import nearest
@@ -181,7 +181,7 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
 def _list(_: argparse.Namespace) -> int:
     names = pde.names()
     width = max(map(len, names))
-    write("\n".join(f"{name:{width}}  {summary(name)}" for name in names))
+    print_text("\n".join(f"{name:{width}}  {summary(name)}" for name in names))
     return 0
 
 
@@ -191,7 +191,7 @@ def _recommend(options: argparse.Namespace) -> int:
         eqx.filter_eval_shape(build_problem, settings, Keys.of(settings).problem)
     names = [field.name for field in dataclasses.fields(pde.Recommended)]
     lines = [f"--{name.replace('_', '-')} {as_word(getattr(settings, name))}" for name in names]
-    write("\n".join(lines))
+    print_text("\n".join(lines))
     if not options.paper and isinstance(recommended_by(settings.problem), pde.ByDimension):
         name = name_of(settings.problem)
         say(f"what {name} recommends depends on --dim; this is for {settings.dim}.")
@@ -230,7 +230,7 @@ def _solved(options: argparse.Namespace) -> int:
         return 128 + error.signal
     if is_first():
         results = f"results: {options.out}/{', '.join(written(options.out))}"
-        write(f"{report.as_text()}\n{results}", f"the {results}")
+        print_text(f"{report.as_text()}\n{results}", f"the {results}")
     return 0
 
 
@@ -238,7 +238,7 @@ def _report(options: argparse.Namespace) -> int:
     with ending(BAD_INPUT, ValueError, OSError):
         runs, broken = find_runs(options.directories)
         text = table(runs)
-    write(text)
+    print_text(text)
     return _left_out(broken)
 
 
@@ -246,7 +246,7 @@ def _plot(options: argparse.Namespace) -> int:
     with ending(FAILED, train.MissingExtraError), ending(BAD_INPUT, ValueError, OSError):
         runs, broken = find_runs(options.directories)
         save_plot(runs, options.out, options.overwrite)
-    write(f"picture: {options.out}")
+    print_text(f"picture: {options.out}")
     return _left_out(broken)
 
 

@@ -48,7 +48,7 @@ def ending(code: int, *kinds: type[Exception]) -> Iterator[None]:
         raise Ended(str(error) or type(error).__name__, code) from error
 
 
-def write(text: str, otherwise: str = "") -> None:
+def print_text(text: str, otherwise: str = "") -> None:
     """Writes to the output, at once; `otherwise` says where else to find the text.
 
     **Raises:** `Ended` if that fails.

@@ -122,7 +122,7 @@ def test_what_is_not_given_is_as_the_problem_recommends(tmp_path, capsys):
 def test_none_is_said_where_a_problem_recommends_a_number(name, tmp_path, monkeypatch):
     value = [1.0, 2.0, 3.0] if name == "weights" else 7
     recommended = dataclasses.replace(do.pde.recommended("kovasznay"), **{name: value})
-    monkeypatch.setattr(settings, "recommended", lambda *_: recommended)
+    monkeypatch.setattr(settings, "recommended_settings", lambda *_: recommended)
     words, seen = ["solve", "kovasznay", "--out", str(tmp_path)], []
     monkeypatch.setattr(do.train, "check", lambda settings, *_, **__: stop(seen.append(settings)))
     for more in ([], [f"--{name.replace('_', '-')}", "none"]):

@@ -75,7 +75,7 @@ def clear(directory: pathlib.Path) -> None:
         directory.rmdir()
 
 
-def write_stored(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, Any]) -> None:
+def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, Any]) -> None:
     """Writes the checkpoint of a step, and removes the remains of unfinished ones.
 
     **Raises:** `OSError` in every process if it cannot be written, such as on a full disk. Then

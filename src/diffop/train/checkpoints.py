@@ -336,7 +336,7 @@ class Checkpoints:
             "arrays": kinds_by_place((state.model, state.optimiser)),
             "notes": notes,
         }
-        stored.write_stored(self.directory, state.step, arrays, own)
+        stored.write(self.directory, state.step, arrays, own)
 
     def _remove(self, path: pathlib.Path) -> None:
         try:
