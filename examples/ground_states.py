@@ -1,4 +1,4 @@
-"""Ground states of He, Li, Be and H₂ by variational Monte Carlo, beside the exact energies.
+"""Ground states of small atoms and H₂ by variational Monte Carlo, beside the exact energies.
 
     python examples/ground_states.py --system He
 
@@ -39,6 +39,8 @@ SYSTEMS = {
     "He": System(CENTRE, (2.0,), (1, 1), -2.903724),  # Pekeris 1959
     "Li": System(CENTRE, (3.0,), (2, 1), -7.478060),  # Yan, Drake 1998
     "Be": System(CENTRE, (4.0,), (2, 2), -14.667356),  # Pachucki, Komasa 2004
+    "N": System(CENTRE, (7.0,), (5, 2), -54.5892),  # Chakravorty et al. 1993
+    "O": System(CENTRE, (8.0,), (5, 3), -75.0673),  # Chakravorty et al. 1993
     # at 1.4 bohr, Sims, Hagstrom 2006
     "H2": System(((-0.7, 0.0, 0.0), (0.7, 0.0, 0.0)), (1.0, 1.0), (1, 1), -1.174476),
 }
@@ -67,10 +69,14 @@ def local_energy(system, log_psi, r):
     return potential(system, r) - 0.5 * (v["lap"] + jnp.sum(v["gradient"] ** 2))
 
 
-def smooth(vector):
-    """A direction and a length, without a cusp where the vector is zero."""
-    length = jnp.sqrt(1 + jnp.sum(vector**2, axis=-1, keepdims=True))
-    return jnp.concatenate([vector / length, jnp.log(length)], axis=-1)
+def features(vector):
+    """A direction and a length without a cusp where the vector v is zero. Then the same of higher
+    order, from |v| v and |v|³: wave functions have such terms, which add no slope at zero.
+    """
+    square = jnp.sum(vector**2, axis=-1, keepdims=True)
+    length = jnp.sqrt(1 + square)
+    direction, part = vector / length, jnp.sqrt(square) / length
+    return jnp.concatenate([direction, jnp.log(length), part * direction, part**3], axis=-1)
 
 
 class WaveFunction(eqx.Module):
@@ -82,43 +88,54 @@ class WaveFunction(eqx.Module):
     cusps: jax.Array
     system: System = eqx.field(static=True)
 
-    def __init__(self, system, determinants=8, width=32, *, key):
+    def __init__(self, system, determinants=8, width=32, met=16, *, key):
         first, second = jax.random.split(key)
         electrons, nuclei = sum(system.spins), len(system.nuclei)
         self.system = system
-        self.meeting = eqx.nn.MLP(4, 16, 16, 1, jnp.tanh, jnp.tanh, key=first)
-        self.orbitals = eqx.nn.MLP(
-            4 * nuclei + 33, determinants * electrons, width, 2, jnp.tanh, key=second
-        )
-        shells = np.concatenate([1.0 + np.arange(count) for count in system.spins])
+        self.meeting = eqx.nn.MLP(8 + 8 * nuclei, met, met, 1, jnp.tanh, jnp.tanh, key=first)
+        inputs = 8 * nuclei + 2 * met + 1
+        outputs = determinants * electrons
+        self.orbitals = eqx.nn.MLP(inputs, outputs, width, 2, jnp.tanh, key=second)
+        # of the second shell: half of it by its number, half of it since the first shell is between
+        exponents = np.concatenate([np.where(np.arange(n) > 0, 0.25, 1) for n in system.spins])
         sizes = (nuclei, determinants, electrons)
-        self.decay = jnp.asarray(np.log(np.broadcast_to(1 / shells, sizes)), float)
+        self.decay = jnp.asarray(np.broadcast_to(np.log(exponents / (2 - exponents)), sizes), float)
         self.cusps = jnp.zeros(3)
 
     def __call__(self, r):
         up = self.system.spins[0]
-        rows = jnp.moveaxis(self.rows(r), 1, 0)  # (determinants, electrons, orbitals)
+        rows, scales = self.rows(r)
+        rows = jnp.moveaxis(rows, 1, 0)  # (determinants, electrons, orbitals)
         signs, logs = jnp.linalg.slogdet(rows[:, :up, :up])
         other_signs, other_logs = jnp.linalg.slogdet(rows[:, up:, up:])
-        log, sign = logs + other_logs, signs * other_signs
+        log, sign = scales + logs + other_logs, signs * other_signs
         most = jax.lax.stop_gradient(jnp.max(log))
         return most + jnp.log(jnp.abs(jnp.sum(sign * jnp.exp(log - most)))) + self.jastrow(r)
 
     def rows(self, r):
-        """The orbitals at each electron, `(electrons, determinants, orbitals)`."""
+        """The orbitals at each electron, `(electrons, determinants, orbitals)`, divided by what
+        keeps them in range far away, and the logarithm by which that divides the determinants.
+        """
         charges, count = np.array(self.system.charges), len(r)
         spin = np.repeat([1.0, -1.0], self.system.spins)
-        alike = np.equal.outer(spin, spin) & ~np.eye(count, dtype=bool)
-        met = jax.vmap(jax.vmap(self.meeting))(smooth(r[:, None] - r))
-        seen = [
-            jnp.einsum("ij,ijk->ik", mask * 1.0, met) for mask in (alike, spin[:, None] != spin)
-        ]
         away = (r[:, None] - np.array(self.system.nuclei)) * charges[:, None]
-        own = smooth(away)
-        inputs = jnp.concatenate([own.reshape(count, -1), *seen, spin[:, None]], axis=1)
+        each = features(away)
+        own = each.reshape(count, -1)
+        others = np.array([np.delete(np.arange(count), i) for i in range(count)])
+        pair = jnp.concatenate([features(r[:, None] - r[others]), own[others]], axis=-1)
+        met = jax.vmap(jax.vmap(self.meeting))(pair)
+        alike = spin[others] == spin[:, None]
+        seen = [jnp.einsum("ij,ijk->ik", mask * 1.0, met) for mask in (alike, ~alike)]
+        inputs = jnp.concatenate([own, *seen, spin[:, None]], axis=1)
         length = jnp.sqrt(1 + jnp.sum(away**2, axis=-1))[..., None, None]
-        envelopes = jnp.sum(jnp.exp(-jnp.exp(self.decay) * length), axis=1)
-        return (1 + jax.vmap(self.orbitals)(inputs).reshape(envelopes.shape)) * envelopes
+        exponents = 2 * jax.nn.sigmoid(self.decay)  # no more than 2: determinants stay in range
+        logs = jax.nn.logsumexp(-exponents * length, axis=1)
+        most = jax.lax.stop_gradient(jnp.max(logs, axis=-1, keepdims=True))
+        # 1s, 2s, 2p in three directions
+        shapes = jnp.concatenate([jnp.ones((count, 2)), jnp.sum(each[..., :3], axis=1)], axis=1)
+        which = np.concatenate([np.arange(n) for n in self.system.spins])
+        learned = jax.vmap(self.orbitals)(inputs).reshape(logs.shape)
+        return (shapes[:, None, which] + learned) * jnp.exp(logs - most), jnp.sum(most, axis=(0, 2))
 
     def jastrow(self, r):
         """log|ψ| has the slope ½ where electrons meet, ¼ for equal spins, −Z at a nucleus."""
@@ -132,17 +149,29 @@ class WaveFunction(eqx.Module):
         return jnp.sum(slope * apart / (1 + bend * apart)) - jnp.sum(away / (1 + nuclear * away))
 
 
-def metropolis(log_psi, walkers, key, width, steps):
-    """Walkers distributed by ψ², and how many of their moves were made: each with probability
-    ψ²(new)/ψ²(old).
+def metropolis(system, log_psi, walkers, key, width, steps):
+    """Walkers distributed by ψ², and how many of their moves were made. Electrons make short moves
+    near nuclei and long ones far away. A move is made with probability ψ²(new)/ψ²(old), times the
+    density of proposing the way back over that of proposing the way there.
     """
+    nuclei, charges = np.array(system.nuclei), np.array(system.charges)
+
+    def widths(r):
+        return width / jnp.sum(1 / (distances(r[..., None, :], nuclei) + 1 / charges), axis=-1)
+
+    def density(moved, widths):
+        squares = jnp.sum(moved**2, axis=-1)
+        return -jnp.sum(3 * jnp.log(widths) + squares / (2 * widths**2), axis=-1)
 
     def move(state, key):
         walkers, logs = state
         step_key, accept_key = jax.random.split(key)
-        proposed = walkers + width * jax.random.normal(step_key, walkers.shape)
+        here = widths(walkers)
+        moved = here[..., None] * jax.random.normal(step_key, walkers.shape)
+        proposed = walkers + moved
         new = jax.vmap(log_psi)(proposed)
-        accepted = jnp.log(jax.random.uniform(accept_key, new.shape)) < 2 * (new - logs)
+        ratio = 2 * (new - logs) + density(moved, widths(proposed)) - density(moved, here)
+        accepted = jnp.log(jax.random.uniform(accept_key, new.shape)) < ratio
         walkers = jnp.where(accepted[:, None, None], proposed, walkers)
         return (walkers, jnp.where(accepted, new, logs)), jnp.mean(accepted)
 
@@ -178,11 +207,11 @@ class State(NamedTuple):
     width: jax.Array
 
 
-def step(system, model, state, key, rate, moves=10, longest=0.1):
+def step(system, model, state, key, rate, moves=10, longest=0.3):
     """Move the walkers, then the parameters; widths of moves follow their acceptance."""
     parameters, direction, walkers, width = state
     log_psi = model(parameters)
-    walkers, accepted = metropolis(log_psi, walkers, key, width, moves)
+    walkers, accepted = metropolis(system, log_psi, walkers, key, width, moves)
     width = width * jnp.where(accepted > 0.5, 1.05, 0.95)
     energies = jax.vmap(lambda r: local_energy(system, log_psi, r))(walkers)
     scores = jax.vmap(jax.grad(lambda p, r: model(p)(r)), in_axes=(None, 0))(parameters, walkers)
@@ -191,19 +220,20 @@ def step(system, model, state, key, rate, moves=10, longest=0.1):
     return State(parameters - rate * direction, direction, walkers, width), jnp.mean(energies)
 
 
-def measure(system, model, state, key, blocks, moves=30):
+def measure(system, model, state, key, blocks, samples=20, moves=15):
     """The energy of a fixed wave function, with its standard error from means over blocks of time,
     which are long enough to be independent.
     """
+    log_psi = model(state.parameters)
 
     def sample(walkers, key):
-        walkers, _ = metropolis(model(state.parameters), walkers, key, state.width, moves)
-        energy = jax.vmap(lambda r: local_energy(system, model(state.parameters), r))(walkers)
+        walkers, _ = metropolis(system, log_psi, walkers, key, state.width, moves)
+        energy = jax.vmap(lambda r: local_energy(system, log_psi, r))(walkers)
         return walkers, (jnp.mean(energy), jnp.var(energy))
 
-    keys = jax.random.split(key, blocks * 10)
+    keys = jax.random.split(key, blocks * samples)
     _, (means, variances) = jax.jit(lambda w: jax.lax.scan(sample, w, keys))(state.walkers)
-    means = np.asarray(means, float).reshape(blocks, 10).mean(axis=1)
+    means = np.asarray(means, float).reshape(blocks, samples).mean(axis=1)
     return means.mean(), means.std(ddof=1) / blocks**0.5, float(np.mean(variances))
 
 
@@ -228,19 +258,19 @@ def main() -> None:
     places = np.resize(np.array(system.nuclei), shape[1:])  # electrons take turns among nuclei
     walkers = jnp.asarray(places) + jax.random.normal(start_key, shape)
     state = State(parameters, jnp.zeros_like(parameters), walkers, jnp.array(0.3))
-    walkers, _ = jax.jit(lambda w: metropolis(model(parameters), w, warm_key, 0.3, 300))(walkers)
-    state = state._replace(walkers=walkers)
+    warm = jax.jit(lambda w: metropolis(system, model(parameters), w, warm_key, 0.3, 300)[0])
+    state = state._replace(walkers=warm(walkers))
 
-    begun = time.perf_counter()
     advance = jax.jit(lambda state, key, rate: step(system, model, state, key, rate))
     for number, step_key in enumerate(jax.random.split(key, options.steps)):
-        rate = 0.1 / (1 + number / 200)
+        rate = 0.1 * (1 - number / options.steps)
         state, energy = advance(state, step_key, rate)
         if number % 100 == 0:
-            print(f"step {number:4d}  E = {energy:.4f}  {time.perf_counter() - begun:.0f} s")
+            print(f"step {number:4d}  E = {energy:.4f}  {time.process_time():.0f} s")
     energy, error, variance = measure(system, model, state, last_key, options.blocks)
     print(f"{options.system}: E = {energy:.5f} ± {error:.5f} hartree, variance {variance:.1e}")
     print(f"exactly {system.exact}: {1e3 * (energy - system.exact):.2f} mHa above")
+    print(f"{len(parameters)} parameters, {time.process_time():.0f} s of processor time")
     print(f"relative error {abs(energy / system.exact - 1):.1e}")
 
 

@@ -3,6 +3,7 @@
 import importlib.util
 import pathlib
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -50,9 +51,10 @@ def test_repulsion_of_electrons_and_of_nuclei(script):
 
 def test_walkers_are_distributed_by_the_square(script):
     """⟨r⟩ = 3/2 and ⟨r²⟩ = 3 of hydrogen, within five standard errors of independent walkers."""
+    system = script.System(script.CENTRE, (1.0,), (1, 0), -0.5)
     log_psi = lambda r: -jnp.linalg.norm(r)
     walkers, accepted = jax.jit(
-        lambda w: script.metropolis(log_psi, w, jax.random.key(1), 0.8, 200)
+        lambda w: script.metropolis(system, log_psi, w, jax.random.key(1), 0.6, 200)
     )(points(4000, 1, 3))
     r = np.linalg.norm(walkers, axis=-1)
     assert 0.3 < accepted < 0.8
@@ -60,7 +62,7 @@ def test_walkers_are_distributed_by_the_square(script):
         assert abs(values.mean() - expected) < 5 * values.std() / len(r) ** 0.5
 
 
-@pytest.mark.parametrize("name", ["Li", "Be"])
+@pytest.mark.parametrize("name", ["Li", "Be", "N"])
 def test_equal_spins_exchange(script, name):
     """log|ψ| is as before, and much lower where two of them meet."""
     psi = jax.jit(script.WaveFunction(script.SYSTEMS[name], key=jax.random.key(0)).__call__)
@@ -80,6 +82,19 @@ def test_cusps_keep_local_energies_finite(script, meeting):
         near = other + distance * jnp.array([0.6, 0.0, 0.8])
         second = points(3) if meeting == "nucleus" else other
         assert abs(energy(jnp.stack([near, second]))) < 30
+
+
+@pytest.mark.parametrize("exponents", [[9.0, -2.0], [9.0, 9.0]])
+def test_steep_orbitals_stay_in_the_range_of_float32(script, exponents):
+    """Where all electrons of a spin are far away, orbitals are as small as e⁻²⁰⁰ beside others."""
+    system = script.SYSTEMS["Be"]
+    network = script.WaveFunction(system, key=jax.random.key(0))
+    steep = network.decay.at[:, 3].set(jnp.array([*exponents, *exponents]))
+    network = eqx.tree_at(lambda n: n.decay, network, steep)
+    network = jax.tree.map(lambda a: a.astype("float32") if eqx.is_array(a) else a, network)
+    energy = jax.jit(lambda r: script.local_energy(system, network, r))
+    for scale in (1.0, 4.0):
+        assert jnp.isfinite(energy((scale * points(4, 3)).astype("float32")))
 
 
 def test_the_step_is_the_regularised_least_square(script):
