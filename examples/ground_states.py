@@ -94,7 +94,7 @@ class WaveFunction(eqx.Module):
         self.system = system
         self.meeting = eqx.nn.MLP(8 + 8 * nuclei, met, met, 1, jnp.tanh, jnp.tanh, key=first)
         inputs = 8 * nuclei + 2 * met + 1
-        outputs = determinants * electrons
+        outputs = determinants * electrons + 1
         self.orbitals = eqx.nn.MLP(inputs, outputs, width, 2, jnp.tanh, key=second)
         # of the second shell: half of it by its number, half of it since the first shell is between
         exponents = np.concatenate([np.where(np.arange(n) > 0, 0.25, 1) for n in system.spins])
@@ -104,17 +104,19 @@ class WaveFunction(eqx.Module):
 
     def __call__(self, r):
         up = self.system.spins[0]
-        rows, scales = self.rows(r)
+        rows, factor = self.rows(r)
         rows = jnp.moveaxis(rows, 1, 0)  # (determinants, electrons, orbitals)
         signs, logs = jnp.linalg.slogdet(rows[:, :up, :up])
         other_signs, other_logs = jnp.linalg.slogdet(rows[:, up:, up:])
-        log, sign = scales + logs + other_logs, signs * other_signs
+        log, sign = factor + logs + other_logs, signs * other_signs
         most = jax.lax.stop_gradient(jnp.max(log))
-        return most + jnp.log(jnp.abs(jnp.sum(sign * jnp.exp(log - most)))) + self.jastrow(r)
+        total = jnp.abs(jnp.sum(sign * jnp.exp(log - most)))
+        return most + jnp.log(total) + self.jastrow(r)
 
     def rows(self, r):
         """The orbitals at each electron, `(electrons, determinants, orbitals)`, divided by what
-        keeps them in range far away, and the logarithm by which that divides the determinants.
+        keeps them in range far away, and the logarithm of the factor of all determinants: of what
+        they were divided by, and of one that the network learns.
         """
         charges, count = np.array(self.system.charges), len(r)
         spin = np.repeat([1.0, -1.0], self.system.spins)
@@ -134,8 +136,10 @@ class WaveFunction(eqx.Module):
         # 1s, 2s, 2p in three directions
         shapes = jnp.concatenate([jnp.ones((count, 2)), jnp.sum(each[..., :3], axis=1)], axis=1)
         which = np.concatenate([np.arange(n) for n in self.system.spins])
-        learned = jax.vmap(self.orbitals)(inputs).reshape(logs.shape)
-        return (shapes[:, None, which] + learned) * jnp.exp(logs - most), jnp.sum(most, axis=(0, 2))
+        learned = jax.vmap(self.orbitals)(inputs)
+        factor = jnp.sum(learned[:, 0]) + jnp.sum(most, axis=(0, 2))
+        learned = learned[:, 1:].reshape(logs.shape)
+        return (shapes[:, None, which] + learned) * jnp.exp(logs - most), factor
 
     def jastrow(self, r):
         """log|ψ| has the slope ½ where electrons meet, ¼ for equal spins, −Z at a nucleus."""
@@ -187,7 +191,7 @@ def clipped(energies):
     return jnp.clip(energies, centre - spread, centre + spread)
 
 
-def spring(scores, energies, before, damping=1e-3, momentum=0.98):
+def spring(scores, energies, before, damping=1e-3, momentum=0.9):
     """The step φ of least |Oφ − e|² + λ|φ − μφ₀|², in the space of the walkers: O are the centred
     derivatives of log|ψ| by the parameters, e the centred energies, φ₀ the step before.
     """
