@@ -1,13 +1,13 @@
-"""Ground states of small atoms and H₂ by variational Monte Carlo, beside the exact energies.
+"""Ground states of small atoms and of H₂ by variational Monte Carlo, beside the exact energies.
 
     python examples/ground_states.py --system He
 
 The wave function is a sum of products of two determinants, one for each spin, of orbitals that see
-where the other electrons are, times a factor with the right cusps. The local energy is
-V − ½ (Δ log|ψ| + |∇ log|ψ||²): two operators, one pass. Its mean over ψ² is never below the exact
-energy, and it is lowered by natural gradients with momentum: SPRING, of Goldshlager, Abrahamsen and
-Lin 2024, "A Kaczmarz-inspired approach to accelerate the optimization of neural network
-wavefunctions".
+where the other electrons are, times a factor with the right cusps, and one that is learned. The
+local energy is V − ½ (Δ log|ψ| + |∇ log|ψ||²): two operators, one pass. Its mean over ψ² is never
+below the exact energy, and it is lowered by natural gradients with momentum: SPRING, of
+Goldshlager, Abrahamsen and Lin 2024, "A Kaczmarz-inspired approach to accelerate the optimization
+of neural network wavefunctions".
 """
 
 import argparse
@@ -96,7 +96,7 @@ class WaveFunction(eqx.Module):
         inputs = 8 * nuclei + 2 * met + 1
         outputs = determinants * electrons + 1
         self.orbitals = eqx.nn.MLP(inputs, outputs, width, 2, jnp.tanh, key=second)
-        # of the second shell: half of it by its number, half of it since the first shell is between
+        # a quarter in the second shell: half by its number, half as the first hides the nucleus
         exponents = np.concatenate([np.where(np.arange(n) > 0, 0.25, 1) for n in system.spins])
         sizes = (nuclei, determinants, electrons)
         self.decay = jnp.asarray(np.broadcast_to(np.log(exponents / (2 - exponents)), sizes), float)
