@@ -54,7 +54,7 @@ def test_walkers_are_distributed_by_the_square(script):
     system = script.System(script.CENTRE, (1.0,), (1, 0), -0.5)
     log_psi = lambda r: -jnp.linalg.norm(r)
     walkers, accepted = jax.jit(
-        lambda w: script.metropolis(system, log_psi, w, jax.random.key(1), 0.6, 200)
+        lambda w: script.metropolis(system, log_psi, w, jax.random.key(1), 0.4, 200)
     )(points(4000, 1, 3))
     r = np.linalg.norm(walkers, axis=-1)
     assert 0.3 < accepted < 0.8
