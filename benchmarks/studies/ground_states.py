@@ -18,11 +18,11 @@ import folx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from ..harness.machine import machine
 from ..harness.report import in_words
-from .electrons import timed
+from .electrons import Scalar, Walker, timed
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "ground_states.py"
 THRESHOLDS = {"diffop": None, "folx, sparse": 6, "folx, dense": 0}
@@ -39,7 +39,7 @@ def example() -> Any:
 def energies(script: Any, system: Any, static: Any, threshold: int | None) -> Callable[..., Array]:
     """Of all walkers: by the example's own function, or with folx's pass in it."""
 
-    def energy(arrays: Any, r: Float[Array, "electrons 3"]) -> Float[Array, ""]:
+    def energy(arrays: Any, r: Walker) -> Scalar:
         log_psi = eqx.combine(arrays, static)
         if threshold is None:
             return script.local_energy(system, log_psi, r)
