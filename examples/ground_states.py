@@ -1,4 +1,4 @@
-"""Ground states of small atoms and of H₂ by variational Monte Carlo, beside the exact energies.
+"""Ground states of He, Li, Be and H₂ by variational Monte Carlo, beside the exact energies.
 
     python examples/ground_states.py --system He
 
@@ -39,8 +39,6 @@ SYSTEMS = {
     "He": System(CENTRE, (2.0,), (1, 1), -2.903724),  # Pekeris 1959
     "Li": System(CENTRE, (3.0,), (2, 1), -7.478060),  # Yan, Drake 1998
     "Be": System(CENTRE, (4.0,), (2, 2), -14.667356),  # Pachucki, Komasa 2004
-    "N": System(CENTRE, (7.0,), (5, 2), -54.5892),  # Chakravorty et al. 1993
-    "O": System(CENTRE, (8.0,), (5, 3), -75.0673),  # Chakravorty et al. 1993
     # at 1.4 bohr, Sims, Hagstrom 2006
     "H2": System(((-0.7, 0.0, 0.0), (0.7, 0.0, 0.0)), (1.0, 1.0), (1, 1), -1.174476),
 }
