@@ -4,7 +4,6 @@ by nested autodiff.
 
 import functools
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +13,7 @@ import diffop as do
 from benchmarks.references import backward_step as reference
 
 from ..nested import laplacian
+from .flows import network, velocity
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -27,19 +27,6 @@ REATTACHED = 2.669018
 def quick():
     """The flow by fewer splines than the package's data."""
     return reference.flow(STEP.reynolds, QUICK)
-
-
-def network(problem=STEP, size=6):
-    """In the problem's ansatz, untrained."""
-    return problem.ansatz(eqx.nn.MLP(2, "scalar", size, 2, jnp.tanh, key=jax.random.key(5)))
-
-
-def velocity(psi):
-    def at(x):
-        slope_x, slope_y = jax.grad(psi)(x)
-        return jnp.stack([slope_y, -slope_x])
-
-    return at
 
 
 @pytest.mark.slow("computes the flow at Re 800")
@@ -103,7 +90,7 @@ def at_sides():
 def test_sides_are_held(side):
     """By networks, and by the null model."""
     points, u = dict(zip(["inflow", "outflow", "lower", "upper"], at_sides(), strict=True))[side]
-    for psi in (network(), STEP.null_shape):
+    for psi in (network(STEP), STEP.null_shape):
         found = jax.jit(jax.vmap(velocity(psi)))(points)
         np.testing.assert_allclose(found, np.stack([u, 0 * u], axis=1), atol=1e-11)
 
@@ -111,13 +98,13 @@ def test_sides_are_held(side):
 def test_the_condition_is_the_inflow():
     (condition,) = STEP.conditions(jax.random.key(1), 20)
     assert np.asarray(condition.points)[:, 1].min() < 0 < np.asarray(condition.points)[:, 1].max()
-    for psi in (network(), STEP.null_shape):
+    for psi in (network(STEP), STEP.null_shape):
         np.testing.assert_allclose(condition.misfit(psi), 0, atol=1e-11)
 
 
 def test_networks_are_free_inside():
     """Also near the edge, where they are like x² beside the flow that enters, which is like r²."""
-    psi, without = network(), STEP.null_shape
+    psi, without = network(STEP), STEP.null_shape
     for r in (1.0, 1e-2, 1e-4):
         x = jnp.array([0.4 * r, -0.3 * r])
         assert 1e-5 < abs(psi(x) - without(x)) / r**2 < 1
@@ -179,38 +166,11 @@ def test_points_are_denser_near_the_inflow(getkey):
         assert abs(np.mean(x < upper) - share) < 4 * spread
 
 
-def test_errors_are_those_of_the_velocity(getkey):
-    points, slopes, *_ = STEP.reference()
-    known = np.stack([slopes[:, 1], -slopes[:, 0]], axis=1)
-    measured, psi = do.train.FixedPoints(STEP, getkey()), network()
-    for u, got in ((psi, measured.errors(psi).rel_l2), (STEP.null_shape, measured.null_rel_l2)):
-        gap = jax.jit(jax.vmap(velocity(u)))(points) - known
-        np.testing.assert_allclose(got, np.linalg.norm(gap) / np.linalg.norm(known), rtol=1e-9)
-    assert 0.1 < measured.null_rel_l2 < 1
-
-
 def test_reattachment():
     """Of a flow whose friction is sin x below; and of one that does not turn."""
     turning = lambda x: jnp.sin(x[0]) * (x[1] + 0.5) ** 2 / 2
     np.testing.assert_allclose(STEP.reattachment(turning), 6 * np.pi, atol=1e-4)
     assert STEP.reattachment(lambda x: x[1] ** 2) == 0
-
-
-def test_names():
-    assert [do.pde.BackwardStep(number).name for number in (200, 200.0, 100, 2.5)] == [
-        *("backward-step", "backward-step", "backward-step-100", "backward-step-2.5")
-    ]
-
-
-@pytest.mark.parametrize("reynolds", [0, -1.0, np.inf, np.nan])
-def test_numbers_that_are_not_positive_are_refused(reynolds):
-    with pytest.raises(ValueError, match="backward-step expects a finite positive Reynolds number"):
-        do.pde.BackwardStep(reynolds)
-
-
-def test_numbers_without_a_reference():
-    with pytest.raises(ValueError, match=r"is known for Re 200, got 250; train such a problem"):
-        do.pde.BackwardStep(250).reference()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

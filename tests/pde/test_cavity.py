@@ -4,7 +4,6 @@ residual by nested autodiff.
 
 import functools
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +13,7 @@ import diffop as do
 from benchmarks.references import cavity
 
 from ..nested import laplacian
+from .flows import network, velocity
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -58,19 +58,6 @@ def spectral():
     return {
         number: found for number, (found,) in zip(cavity.REYNOLDS, cavity.flows(MODES), strict=True)
     }
-
-
-def network(problem, size=6):
-    """In the problem's ansatz, untrained."""
-    return problem.ansatz(eqx.nn.MLP(2, "scalar", size, 2, jnp.tanh, key=jax.random.key(5)))
-
-
-def velocity(psi):
-    def at(x):
-        slope_x, slope_y = jax.grad(psi)(x)
-        return jnp.stack([slope_y, -slope_x])
-
-    return at
 
 
 @pytest.mark.parametrize("reynolds", GHIA)
@@ -182,34 +169,6 @@ def test_the_residual_of_another_flow(reynolds, getkey):
 
     got, expected = jax.jit(jax.vmap(both))(problem.sample(getkey(), 10))
     np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
-
-
-def test_errors_are_those_of_the_velocity(getkey):
-    problem = CAVITIES[1000]
-    points, slopes, *_ = problem.reference()
-    known = np.stack([slopes[:, 1], -slopes[:, 0]], axis=1)
-    measured, psi = do.train.FixedPoints(problem, getkey()), network(problem)
-    for u, got in ((psi, measured.errors(psi).rel_l2), (problem.null_shape, measured.null_rel_l2)):
-        gap = jax.jit(jax.vmap(velocity(u)))(points) - known
-        np.testing.assert_allclose(got, np.linalg.norm(gap) / np.linalg.norm(known), rtol=1e-9)
-    assert 0.2 < measured.null_rel_l2 < 1
-
-
-def test_names():
-    assert [do.pde.Cavity(number).name for number in (100, 100.0, 400, 2.5)] == [
-        *("cavity", "cavity", "cavity-400", "cavity-2.5")
-    ]
-
-
-@pytest.mark.parametrize("reynolds", [0, -1.0, np.inf, np.nan])
-def test_numbers_that_are_not_positive_are_refused(reynolds):
-    with pytest.raises(ValueError, match="cavity expects a finite positive Reynolds number, got"):
-        do.pde.Cavity(reynolds)
-
-
-def test_numbers_without_a_reference():
-    with pytest.raises(ValueError, match=r"is known for Re 100, 400, 1000, got 250; train such a"):
-        do.pde.Cavity(250).reference()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

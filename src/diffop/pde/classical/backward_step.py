@@ -21,7 +21,6 @@ like r and ∇ω like 1/r, so u·∇ω is bounded.
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import ClassVar, final
 
 import equinox as eqx
@@ -40,9 +39,8 @@ from ..conditions.prescribed import Prescribed
 from ..domains.box import Box
 from ..problem import AbstractReferenceProblem, Reference
 from ..recommended import LEAST_SQUARES, Recommended
-from .stream_function import LAPLACIAN, carried, carrying
+from .stream_function import LAPLACIAN, carried, carrying, velocities
 
-_DATA = Path(__file__).parent / "data"
 _KNOWN: dict[int | float, float] = {200: 1e-6}
 """Where velocities are, and how far those of fewer splines are from them."""
 
@@ -173,19 +171,7 @@ class BackwardStep(AbstractReferenceProblem):
         return outflow + (1 - far) ** 2 * (1 + 2 * far) * beyond
 
     def reference(self) -> Reference:
-        if self.reynolds not in _KNOWN:
-            raise ValueError(
-                f"the velocity behind the step is known for Re {', '.join(map(str, _KNOWN))}, got "
-                f"{self.reynolds}; train such a problem with diffop.train.fit."
-            )
-        with np.load(_DATA / f"backward-step-{self.reynolds:g}.npz") as file:
-            u, v = np.moveaxis(file["u"], 2, 0)
-        middles = [(np.arange(count) + 0.5) / count for count in u.shape]
-        unit = np.stack(np.meshgrid(*middles, indexing="ij"), axis=2).reshape(-1, 2)
-        points = unit * [self.length, 1] + [0, _WALLS[0]]
-        slopes = np.stack([-v.ravel(), u.ravel()], axis=1)
-        known = jnp.asarray(points, float), jnp.asarray(slopes, float)
-        return Reference(*known, _KNOWN[self.reynolds], Gradient())
+        return velocities("backward-step", "behind the step", self.reynolds, _KNOWN, self.domain)
 
     def reattachment(self, u: Callable) -> float:
         """Where a flow comes back to the lower wall: the last change of the sign of the friction

@@ -18,12 +18,10 @@ mean; hence the weight of the residual, which is like r⁴ there.
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import ClassVar, final
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ...equations.sampled import AtPoints
@@ -35,9 +33,8 @@ from ..conditions.prescribed import Prescribed
 from ..domains.box import Box
 from ..problem import AbstractReferenceProblem, Reference
 from ..recommended import LEAST_SQUARES, Recommended
-from .stream_function import LAPLACIAN, carried, carrying
+from .stream_function import LAPLACIAN, carried, carrying, velocities
 
-_DATA = Path(__file__).parent / "data"
 _KNOWN: dict[int | float, float] = {100: 3e-5, 400: 2e-4, 1000: 4e-4}
 """Where velocities are, and how far those of fewer polynomials are from them."""
 
@@ -144,18 +141,7 @@ class Cavity(AbstractReferenceProblem):
         return _step(x[1]) * ((1 - right) * _scraper(x[0], s) + right * _scraper(1 - x[0], s))
 
     def reference(self) -> Reference:
-        if self.reynolds not in _KNOWN:
-            raise ValueError(
-                f"the velocity in the cavity is known for Re {', '.join(map(str, _KNOWN))}, got "
-                f"{self.reynolds}; train such a problem with diffop.train.fit."
-            )
-        with np.load(_DATA / f"cavity-{self.reynolds:g}.npz") as file:
-            u, v = np.moveaxis(file["u"], 2, 0)
-        middles = (np.arange(len(u)) + 0.5) / len(u)
-        points = np.stack(np.meshgrid(middles, middles, indexing="ij"), axis=2).reshape(-1, 2)
-        slopes = np.stack([-v.ravel(), u.ravel()], axis=1)
-        known = jnp.asarray(points, float), jnp.asarray(slopes, float)
-        return Reference(*known, _KNOWN[self.reynolds], Gradient())
+        return velocities("cavity", "in the cavity", self.reynolds, _KNOWN, self.domain)
 
 
 def _at_lid(x: Float[Array, " dim"]) -> Float[Array, " dim"]:
