@@ -90,7 +90,6 @@ TERMWISE = SUBSET | {
 # Which terms are drawn and what a term is are apart: subsets and strata are of every operator, the
 # others of one for each form of terms.
 FORMS = ["laplacian", "diagonal5", "divergence", "matvec", "product"]
-SPLITS = (5, 1, (1,), 2), (5, 2, (0, 4), 3), (6, 2, (5, 2, 3), 2), (5, 3, (), 2), (5, 3, (2,), 3)
 ENTRIES = {"symmetric": SYMMETRIC, "skewed": SKEWED, "diagonal": np.diag([1.0, 2.0, -1.0])}
 QUADRATIC = {
     "laplacian": SUBSET["laplacian"],
