@@ -253,14 +253,19 @@ def _symmetric(matrix: Array) -> Array:
 
 
 @final
-class SquareRoot(QuadraticTerms):
-    """½ Σ_i (σ e_i·∇)², that is ½ tr(σσᵀ Hess): one term for each column of σ."""
+class FactoredForm(QuadraticTerms):
+    """Σ_r s_r (F e_r·∇)², that is F diag(s) Fᵀ : ∇²: one term for each column of the factor F.
+    Without weights s, every s_r is ½: then F is σ in ½ tr(σσᵀ Hess).
+    """
 
+    name: str = eqx.field(static=True, compare=False)
+    """The user's name for F."""
+    weights: Array | None = None
     exponents: ClassVar[tuple[int, ...]] = (2,)
 
     @property
     def symbol(self) -> str:
-        return f"½σσᵀ:∇²{self.mark}"
+        return ("½σσᵀ:∇²" if self.weights is None else "Σᵣsᵣ(fᵣ·∇)²") + self.mark
 
     def count(self, point: Point) -> int:
         value = self._value(point)
@@ -268,18 +273,44 @@ class SquareRoot(QuadraticTerms):
 
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         slot = {self.argnum: self.columns(self._value(point), point, index)}
-        return terms_along([slot], np.full(count(slot), 0.5), self.exponents)
+        weights = np.full(count(slot), 0.5) if self.weights is None else self.weights
+        weights = weights if index is None or self.weights is None else weights[index]
+        return terms_along([slot], weights, self.exponents)
+
+    def magnitudes(self, point: Point) -> Array | None:
+        """|s_r| |F e_r|², the size of a term's matrix."""
+        if self.weights is None:
+            return None
+        sizes = jnp.sum(self._value(point) ** 2, axis=0)
+        return jnp.abs(self.weights).astype(sizes.dtype) * sizes
 
     def split(self, point: Point) -> tuple[Multiply, Multiply]:
-        return product_with_matrix(self._value(point)), lambda z: z / 2
+        return product_with_matrix(self._value(point)), self._weighted
 
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:
-        rows = self.embed(apply_rows(self._value(point), directions), point)
-        return terms_along([{self.argnum: rows}], np.full(directions.shape[0], 0.5), (2,))
+        """For isotropic z the pair of Fz and F(s z), since F E[z zᵀ] diag(s) Fᵀ = F diag(s) Fᵀ. It
+        is a polynomial in F and s, so its gradient is finite at s_r = 0. Equal numbers are weights.
+        """
+        value = self._value(point)
+        rows = apply_rows(value, directions)
+        if self.weights is not None:
+            return self.pairs(point, rows, apply_rows(value, self._weighted(directions)))
+        slot = {self.argnum: self.embed(rows, point)}
+        return terms_along([slot], np.full(directions.shape[0], 0.5), self.exponents)
+
+    def _weighted(self, z: Array) -> Array:
+        """s z, for one vector or for rows."""
+        if self.weights is None:
+            return z / 2
+        return z * jnp.broadcast_to(self.weights.astype(z.dtype), z.shape)
 
     def _value(self, point: Point) -> Any:
         size = self.dimension(point)
-        value = resolve(self.field, point, self.argnum, "sigma of ParabolicTrace")
-        if not callable(value) and not (value.ndim == 2 and value.shape[0] == size):
-            expect_shape(value, ((), (size,), (size, size)), "sigma of ParabolicTrace")
+        value = resolve(self.field, point, self.argnum, self.name)
+        if callable(value) or (value.ndim == 2 and value.shape[0] == size):
+            return value
+        shapes = ((), (size,), (size, size))
+        if self.weights is not None:
+            shapes = ((size, *self.weights.shape),)
+        expect_shape(value, shapes, self.name)
         return value

@@ -5,9 +5,9 @@ from typing import Any, final
 import equinox as eqx
 import jax
 
-from ..jets.field_terms import MatrixForm, SquareRoot
+from ..jets.field_terms import FactoredForm, MatrixForm
 from ..jets.fields import Field, is_bcoo, sparse_columns
-from ..jets.low_rank import LowRank, LowRankForm
+from ..jets.low_rank import LowRank
 from ..jets.terms import Terms
 from ..terms.arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
 from ..terms.term import Term, factor_term
@@ -77,7 +77,7 @@ def quadratic_form(
     a vector have one magnitude.
     """
     if isinstance(C, LowRank):
-        return LowRankForm(argnum, dims, C)
+        return FactoredForm(argnum, dims, C.factors, "factors of LowRank", C.weights)
     return MatrixForm(argnum, dims, C, equal, name)
 
 
@@ -123,4 +123,5 @@ class ParabolicTrace(DifferentialOperator):
         self.dims = checked_dims(dims)
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(SquareRoot(self.argnum, self.dims, self.sigma)),)
+        form = FactoredForm(self.argnum, self.dims, self.sigma, "sigma of ParabolicTrace")
+        return (factor_term(form),)

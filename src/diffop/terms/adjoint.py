@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..jets.arranged_terms import CurlTerms, HessianTerms
-from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
+from ..jets.field_terms import FactoredForm, LinearForm, MatrixForm
 from ..jets.fields import Number, is_constant, is_matvec
 from ..jets.index_terms import CoordinateTerms, Monomial
 from ..jets.terms import Factor
@@ -125,7 +125,7 @@ def _of_factor(factor: Factor) -> Sequence[Term]:
         case LinearForm():
             divergence = DivergenceOf(factor.field, factor.argnum, factor.dims)
             return (_scaled(-1, factor), _times(-1, divergence))
-        case MatrixForm() | SquareRoot():
+        case MatrixForm() | FactoredForm():
             slope = RowDivergence(factor)
             divergence = DivergenceOf(slope, factor.argnum, factor.dims)
             first = factor_term(LinearForm(factor.argnum, factor.dims, slope))

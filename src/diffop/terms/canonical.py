@@ -16,11 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
+from ..jets.field_terms import FactoredForm, LinearForm, MatrixForm
 from ..jets.fields import Field, Number, SparseColumns, constant_vector, is_constant, is_matvec
 from ..jets.identity import by_value
 from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
-from ..jets.low_rank import LowRankForm
 from ..jets.terms import Factor
 from ..jets.vector_terms import GradientTerms
 from .coefficients import number_of
@@ -106,18 +105,16 @@ def _factor(factor: Factor) -> Monomials:
             return _form(factor, concrete(constant_vector(factor.field)))
         case GradientTerms() if isinstance(factor.field, jax.Array | Number):
             return _gradient(factor, concrete(factor.field))
-        case LowRankForm():
-            columns, weights = concrete(factor.field.factors), concrete(factor.field.weights)
-            return _form(factor, (columns * weights) @ columns.T)
         case MatrixForm() if (matrix := _known(factor.field)) is not None:
             return _form(factor, matrix) if matrix.ndim == 2 else _diagonal(factor, matrix)
-        case SquareRoot() if (sigma := _known(factor.field)) is not None:
-            if sigma.ndim == 2:
-                return _form(factor, sigma @ sigma.T / 2)
-            if sigma.ndim == 1:
-                return _diagonal(factor, sigma**2 / 2)
+        case FactoredForm() if (root := _known(factor.field)) is not None:
+            weights = 0.5 if factor.weights is None else concrete(factor.weights)
+            if root.ndim == 2:
+                return _form(factor, (root * weights) @ root.T)
+            if root.ndim == 1:
+                return _diagonal(factor, root**2 * weights)
             expansion = _factor(PowerSum(factor.argnum, factor.dims, 2))
-            return {key: sigma.item() ** 2 / 2 * value for key, value in expansion.items()}
+            return {key: root.item() ** 2 * weights * value for key, value in expansion.items()}
     return _symbol(_opaque(factor))
 
 

@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
 from ..array_types import Vector
-from ..jets.field_terms import MatrixForm, SquareRoot
+from ..jets.field_terms import FactoredForm, MatrixForm
 from ..jets.fields import Field, apply_rows, resolve, resolve_vector
 from ..jets.index_terms import CoordinateTerms
 from ..jets.point import Point
@@ -73,7 +73,7 @@ class DivergenceOf(eqx.Module):
 class RowDivergence(eqx.Module):
     """The vector Σ_i ∂_i S_ij of a symmetric S: C + Cᵀ for C:∇², σσᵀ for ½σσᵀ:∇²."""
 
-    form: MatrixForm | SquareRoot
+    form: MatrixForm | FactoredForm
 
     def __call__(self, *args: Any, **kwargs: Any) -> Vector:
         form = self.form
@@ -81,8 +81,8 @@ class RowDivergence(eqx.Module):
         def symmetric(*args: Any, **kwargs: Any) -> Array:
             value = matrix_of(form.field, Point(args, kwargs), form.argnum, form.dims, str(form))
             if value.ndim < 2:
-                return value**2 if isinstance(form, SquareRoot) else 2 * value
-            return value @ value.T if isinstance(form, SquareRoot) else value + value.T
+                return value**2 if isinstance(form, FactoredForm) else 2 * value
+            return value @ value.T if isinstance(form, FactoredForm) else value + value.T
 
         return row_divergence(symmetric, Point(args, kwargs), form.argnum, form.dims)
 

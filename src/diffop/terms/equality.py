@@ -18,10 +18,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
-from ..jets.field_terms import MatrixForm, SquareRoot
+from ..jets.field_terms import FactoredForm, MatrixForm
 from ..jets.fields import SparseColumns
 from ..jets.index_terms import PowerSum
-from ..jets.low_rank import LowRankForm
 from ..jets.terms import Factor
 from ..probes.base import Draw
 from .canonical import agree, concrete, function_key, place_of_factor, precision
@@ -175,9 +174,6 @@ def _of_segment(segment: Segment) -> tuple[Hashable, Hashable, list[np.ndarray],
 
 def _of_factor(factor: Factor) -> tuple[Hashable, list[np.ndarray], Any]:
     field = getattr(factor, "field", None)
-    if isinstance(factor, LowRankForm):
-        weights, scale = _scaled(concrete(factor.field.weights))
-        return (_place(factor), [concrete(factor.field.factors), weights], scale)
     if isinstance(field, SparseColumns):
         positions = concrete(field.positions)
         values, scale = _scaled(concrete(field.values))
@@ -187,7 +183,12 @@ def _of_factor(factor: Factor) -> tuple[Hashable, list[np.ndarray], Any]:
         key = _place(factor)
     else:
         return (factor.key if field is None else (_place(factor), function_key(field)), [], 1)
-    return (key, [values], scale**2 if isinstance(factor, SquareRoot) else scale)
+    if not isinstance(factor, FactoredForm):
+        return (key, [values], scale)
+    if factor.weights is None:
+        return (key, [values], scale**2)
+    weights, own = _scaled(concrete(factor.weights))
+    return ((key, "weighted"), [values, weights], scale**2 * own)
 
 
 def _place(factor: Any) -> Hashable:

@@ -4,9 +4,8 @@ from typing import NamedTuple, final
 
 from ..jets.arranged_terms import ArrangedTerms, HessianTerms
 from ..jets.by_coordinates import MOST
-from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
+from ..jets.field_terms import FactoredForm, LinearForm, MatrixForm
 from ..jets.index_terms import INDICES, CoordinateTerms, Monomial, PowerSum
-from ..jets.low_rank import LowRankForm
 from ..jets.table import PlanRow
 from ..jets.terms import Factor, Factors, ProbedTerms
 from ..notation import dims_mark, variable_symbol
@@ -109,9 +108,9 @@ def _formulas(factor: Factor) -> _Formulas:
             found = _Formulas("d(d+1)/2", "eᵢ, eⱼ")
         case MatrixForm():
             found = _Formulas("d", "eᵢ" if factor.is_diagonal else "eᵢ, Ceᵢ", "v, Cv")
-        case SquareRoot():
+        case FactoredForm(weights=None):
             found = _Formulas("columns of σ", "σeᵢ", "σv")
-        case LowRankForm():
+        case FactoredForm():
             found = _Formulas("r", "fᵣ", "Fv, F(sv)")
     return found if factor.number is None else found._replace(number=str(factor.number))
 
