@@ -28,6 +28,7 @@ class Held:
         return hash(self._key)
 
 
+@jax.tree_util.register_static
 @final
 class KnownArray:
     """A NumPy array as part of a pytree's structure, not as a leaf, compared by its bits. It is not
@@ -52,6 +53,16 @@ class KnownArray:
 
     def __repr__(self) -> str:
         return f"KnownArray({self.array.dtype}{list(self.array.shape)})"
+
+
+def array_of(array: Any) -> Any:
+    """The array of a `KnownArray`; anything else as it is."""
+    return array.array if isinstance(array, KnownArray) else array
+
+
+def with_leaves(tree: Any) -> Any:
+    """A pytree with the arrays that are part of its structure as leaves."""
+    return jax.tree.map(array_of, tree, is_leaf=lambda node: isinstance(node, KnownArray))
 
 
 def _known(leaf: Any) -> Any:

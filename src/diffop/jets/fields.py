@@ -15,8 +15,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from ..array_types import ColumnArray, DirectionValues, Positions, RowArray, SubRows, Vector
-from ..held import KnownArray
-from .identity import split_known
+from ..held import array_of
+from .identity import held_if_known
 from .point import Point
 
 if TYPE_CHECKING:
@@ -86,16 +86,15 @@ class SparseColumns(eqx.Module):
 
     values: DirectionValues
     rows: int = eqx.field(static=True)
-    _known: KnownArray | None = eqx.field(static=True)
-    _traced: Any
+    _positions: Any
 
     def __init__(self, positions: Positions, values: DirectionValues, rows: int) -> None:
-        self._known, self._traced = split_known(positions)
+        self._positions = held_if_known(positions)
         self.values, self.rows = values, rows
 
     @property
     def positions(self) -> Positions:
-        return self._traced if self._known is None else self._known.array
+        return array_of(self._positions)
 
     @property
     def shape(self) -> tuple[int, int]:

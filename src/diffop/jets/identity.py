@@ -16,13 +16,10 @@ from jax.core import Tracer
 from ..held import KnownArray
 
 
-def split_known(array: Any) -> tuple[KnownArray | None, Any]:
+def held_if_known(array: Any) -> Any:
     """An array as part of the structure if it is known, and as a leaf if it is traced."""
-    if isinstance(array, Tracer) or not _is_here(array):
-        return None, array
-    if isinstance(array, jax.Array | np.ndarray):
-        return KnownArray(array), None
-    return None, array  # a placeholder of an array while a pytree is flattened
+    known = isinstance(array, jax.Array | np.ndarray) and not isinstance(array, Tracer)
+    return KnownArray(array) if known and _is_here(array) else array
 
 
 def by_value(tree: Any) -> Hashable:

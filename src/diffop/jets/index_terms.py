@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from ..array_types import SubRows, TermNumbers, TermPositions
-from ..held import KnownArray
+from ..held import KnownArray, array_of
 from ..notation import derivative_symbol, superscript
 from .arranged_terms import ArrangedTerms, Derivative, mixed
 from .directions import basis_directions
 from .fields import Field, Number, is_constant, resolve
-from .identity import split_known
+from .identity import held_if_known
 from .point import Point
 from .terms import TRACE, ProbedTerms, Target, Terms
 from .weighted_jets import WeightedJets, terms_along
@@ -117,15 +117,13 @@ class CoordinateTerms(Terms):
 
     argnums: tuple[int, ...] = eqx.field(static=True)
     pattern: tuple[int, ...] = eqx.field(static=True)
-    _numbers: KnownArray | None = eqx.field(static=True)
-    _field: Field | None
+    _field: Field | KnownArray
     rows: KnownArray | None = eqx.field(static=True)
     equal: bool = eqx.field(static=True)
     """Whether all coefficients have one magnitude; they are then drawn without replacement."""
     bound: tuple[int, ...] = eqx.field(static=True)
     """The largest coordinate in each slot."""
-    _known: KnownArray | None = eqx.field(static=True)
-    _traced: Any
+    _positions: Any
     rank: ClassVar[int] = 0
 
     def __init__(
@@ -139,10 +137,9 @@ class CoordinateTerms(Terms):
         bound: tuple[int, ...],
     ) -> None:
         self.argnums, self.pattern = argnums, pattern
-        are_known = isinstance(field, np.ndarray)
-        self._numbers, self._field = (KnownArray(field), None) if are_known else (None, field)
+        self._field = KnownArray(field) if isinstance(field, np.ndarray) else field
         self.rows, self.equal, self.bound = rows, equal, bound
-        self._known, self._traced = split_known(positions)
+        self._positions = held_if_known(positions)
 
     @property
     def field(self) -> Any:
@@ -150,12 +147,12 @@ class CoordinateTerms(Terms):
         for all terms; or a function of the point that returns the coefficients of several patterns,
         of which `rows` belong to this one.
         """
-        return self._field if self._numbers is None else self._numbers.array
+        return array_of(self._field)
 
     @property
     def positions(self) -> TermPositions:
         """The coordinate of each slot of each term: a leaf only if it is traced."""
-        return self._traced if self._known is None else self._known.array
+        return array_of(self._positions)
 
     @property
     def constant(self) -> bool:

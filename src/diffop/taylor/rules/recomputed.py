@@ -17,7 +17,7 @@ from typing import Any
 import jax
 from jaxtyping import PyTree
 
-from ...held import KnownArray
+from ...held import KnownArray, with_leaves
 from ...source import Source
 from ..coefficients import Full, Image, Series, Zero, parts_of
 from ..program import own_policy
@@ -36,21 +36,15 @@ def recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree)
 
     The function's value.
     """
-    leaves, structure = jax.tree.flatten(_numbered(operands))
-    arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
-    known = tuple(None if isinstance(leaf, jax.Array) else KnownArray(leaf) for leaf in leaves)
-    return _recomputed(function, how, structure, known, *arrays)
+    held = jax.tree.map(
+        lambda leaf: leaf if isinstance(leaf, jax.Array) else KnownArray(leaf), _numbered(operands)
+    )
+    return _recomputed(function, how, held)
 
 
-@functools.partial(
-    jax.checkpoint, prevent_cse=False, policy=own_policy, static_argnums=(0, 1, 2, 3)
-)
-def _recomputed(
-    function: Callable[..., PyTree], how: Hashable, structure: Any, known: Any, *arrays: Any
-) -> PyTree:
-    rest = iter(arrays)
-    leaves = [next(rest) if each is None else each.array for each in known]
-    return function(how, *jax.tree.unflatten(structure, leaves))
+@functools.partial(jax.checkpoint, prevent_cse=False, policy=own_policy, static_argnums=(0, 1))
+def _recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree) -> PyTree:
+    return function(how, *with_leaves(operands))
 
 
 def _numbered(operands: PyTree) -> PyTree:
