@@ -116,3 +116,6 @@ def test_a_chunk_is_a_positive_number(chunk):
         do.Laplacian().exact(lambda x: jnp.sum(x), chunk=chunk)
     with pytest.raises(ValueError, match="chunk must be"):
         do.exact([do.Laplacian()])(lambda x: jnp.sum(x), chunk=chunk)
+    jets = do.taylor.Jets(((jnp.eye(3),), (None,)), jnp.ones(3), top_only=True)
+    with pytest.raises(ValueError, match="chunk must be"):
+        do.taylor.push(lambda x: jnp.sum(x**2), (jnp.ones(3),), [jets], chunk=chunk)

@@ -687,7 +687,9 @@ test_errors = refusals(
         r"factors.*\(3,\)": lambda: do.operators.LowRank(B),
         r"\(3,\).*\(2,\)": lambda: do.operators.LowRank(F, B[:2]),
         r"\(3,\).*\(3, 3\)": lambda: do.operators.LowRank(F, F),
-        r"LowRank.*shape \(3, 3\).*\(2, 3\)": lambda: at(do.SecondOrder(do.operators.LowRank(F[:2]))),
+        r"LowRank.*shape \(3, 3\).*\(2, 3\)": lambda: at(
+            do.SecondOrder(do.operators.LowRank(F[:2]))
+        ),
         r"square.*\(2, 3\)": lambda: do.DivergenceForm(F[:2]),
         "DivergenceForm": lambda: do.DivergenceForm(np.ones((3, 3, 3))),
         r"a of DivergenceForm must have shape.*\(2,\)": lambda: at(do.DivergenceForm(B[:2])),

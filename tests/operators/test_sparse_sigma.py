@@ -129,3 +129,25 @@ test_refused = refusals(
     },
     {"indices of sigma .* must be known": traced_indices},
 )
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_complex_columns_in_chunks(diagonal):
+    """½ tr(σσᵀ D²u) of the analytic Σ xᵢ³ x_{3−i}, whose second derivatives are written down."""
+    positions = np.array([[0, 1], [1, 2], [2, 3]])
+    values = jnp.array([[1.0, 2.0j], [1.0j, 1.0], [3.0, 1.0]])
+    dense = np.zeros((4, 3), complex)
+    np.add.at(dense, (positions, np.arange(3)[:, None]), np.asarray(values))
+    if diagonal:
+        dense = np.diag([1.0, 2.0j, 1.0 + 1.0j, 3.0])
+        sigma = lambda x: jnp.asarray(np.diagonal(dense))
+    else:
+        sigma = lambda x: do.operators.SparseColumns(positions, values, rows=4)
+    x = np.arange(1.0, 5.0) + 1.0j
+    hessian = np.diag(6 * x * x[::-1])
+    hessian[np.arange(4), np.arange(4)[::-1]] = 3 * (x**2 + x[::-1] ** 2)
+    L = do.ParabolicTrace(sigma)
+    want = 0.5 * np.trace(dense @ dense.T @ hessian)
+    for chunk in (None, 1, 2):
+        found = L.exact(lambda x: jnp.sum(x**3 * x[::-1]), chunk=chunk)(jnp.asarray(x))
+        np.testing.assert_allclose(found, want, rtol=1e-12)

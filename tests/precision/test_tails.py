@@ -248,7 +248,9 @@ def test_gradients_of_saturated_softmax():
 def test_what_is_stopped_and_counts_stays_stopped():
     """Where the outputs depend on it: x_0 is the largest, and the others move alone."""
     stopped = lambda x: jax.lax.stop_gradient(jnp.max(x))
+    rounded = lambda x: x.astype(jnp.int32).astype(x.dtype)
     functions = [
+        lambda x: jax.nn.logsumexp(x - stopped(x)) + 2 * stopped(x) - rounded(stopped(x)),
         lambda x: jnp.sum(jnp.exp(x - stopped(x))),
         lambda x: jnp.sum((x - stopped(x)) ** 2),
         lambda x: jax.nn.logsumexp(x - stopped(x)),

@@ -67,6 +67,9 @@ FUNCTIONS = {
     "attention": lambda net: (
         lambda x: jnp.sum(jax.nn.softmax(jnp.outer(x @ W, x @ W)) @ jnp.tanh(x @ W)) * net(x)
     ),
+    # numbers that are kept apart from an array as long as they have an ordinary size
+    "small_number": lambda net: lambda x: net(x) * jnp.exp(-jnp.sum(2.0**-12 * (x * x))),
+    "large_number": lambda net: lambda x: net(x) * jnp.exp(-jnp.sum(2.0**12 * (x * x)) / 5000),
     "jitted": lambda net: jax.jit(lambda x: jax.jit(ansatz(net))(x) * 2.0),
     "remat": lambda net: lambda x: jnp.sum(x**2) * jax.checkpoint(lambda y: net(y))(x),
     "cond": lambda net: (

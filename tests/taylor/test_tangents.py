@@ -36,6 +36,10 @@ REFUSED = {
         lambda: entries([[0], [3]], shape=(2, 2)),
         r"blocks must be directions of shape \(2, 3\) here; got \(2, 2, 2\)\.",
     ),
+    "another shape of an array": (
+        lambda: taylor.Full(jnp.ones((2, 4))),
+        r"tangents must have shape \(2, 3\) here; got \(2, 4\)\.",
+    ),
     "as many directions as jets": (
         lambda: taylor.basis((3,)),
         r"weights must have one entry for each of the 3 jets; got shape \(2,\)\.",
@@ -58,11 +62,25 @@ def test_as_many_directions_for_each_argument():
         do.taylor.push(lambda x, y: jnp.sum(x * y), (x, x), [jets])
 
 
+VALUES = {
+    "entries": lambda kind: entries([[0], [1]], jnp.ones((2, 1), kind)),
+    "an array": lambda kind: jnp.ones((2, 3), kind),
+    "a coefficient": lambda kind: taylor.Full(jnp.ones((2, 3), kind)),
+}
+
+
+@pytest.mark.parametrize("form", VALUES)
 @pytest.mark.parametrize("kind", ["complex64", "bool"])
-def test_values_of_another_kind(kind):
+def test_values_of_another_kind(kind, form):
     message = rf"its argument's type, float32, can hold; got {kind}\."
     with pytest.raises(TypeError, match=message):
-        pushed(entries([[0], [1]], jnp.ones((2, 1), kind)))
+        pushed(VALUES[form](kind))
+
+
+@pytest.mark.parametrize("weights", [np.float32(2.0), [1.0, 1.0]])
+def test_weights_that_are_no_array(weights, as_users_see_it):
+    with pytest.raises(ValueError, match=r"weights must be an array \(n,\) or \(m, n\)"):
+        do.taylor.Jets(((jnp.ones((2, 3)),), (None,)), weights=weights)
 
 
 def test_what_fits():
@@ -72,6 +90,7 @@ def test_what_fits():
     assert float(pushed(entries([[0], [2]], ones))) == 24
     assert float(pushed(entries([[0], [2]], 2 * np.ones((2, 1), "int32")))) == 96
     assert float(pushed(entries([[0, 2], [1, 1]]))) == 6 * (1 + 3 + 4 * 2)
+    assert float(pushed(taylor.Full(jnp.ones((2, 3), int), factor=2))) == 2 * 4 * 6 * (1 + 2 + 3)
     under = jax.jit(lambda p: pushed(taylor.entries(p, jnp.ones((2, 1)), (3,))))
     assert float(under(jnp.array([[0], [2]]))) == 24
 

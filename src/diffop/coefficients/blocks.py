@@ -50,6 +50,13 @@ class Blocks:
     shape: tuple[int, ...] = static()
     source: Source | None = static(default=None)
 
+    def named_as(self, other: "Blocks") -> "Blocks":
+        """With the other's source if these are its numbers, apart from a separate one."""
+        same = len(self.parts) == len(other.parts) and all(
+            a.values is b.values for a, b in zip(self.parts, other.parts, strict=True)
+        )
+        return Blocks(self.parts, self.shape, other.source if same else None)
+
     @property
     def size(self) -> int:
         """How many places the blocks cover; overlaps count several times."""

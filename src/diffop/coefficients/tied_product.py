@@ -239,6 +239,8 @@ class TiedProduct:
         for name, size in self.sizes.items():
             if name not in kept and not self.is_carried(name):
                 self.number *= size
+        if dtype is None and self.operands:  # the type of the values
+            dtype = jnp.result_type(*(each.array for each in self.operands))
         operands = _masked([_typed(each, dtype) for each in self.operands], self.masks, dtype)
         values = None
         if operands:

@@ -86,9 +86,7 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any, name: As
         return sets([total(pair, 1, primal, name) for pair in pairs])
     if isinstance(left, Blocks) and isinstance(right, Blocks):
         sums = collected([*left.parts, *right.parts], left.shape)
-        if left.source is not None and left.source == right.source:
-            sums = Blocks(sums.parts, sums.shape, left.source)
-        return unless_full(sums, lead, primal)
+        return unless_full(sums.named_as(left), lead, primal)
     if isinstance(left, Full) and isinstance(right, Full) and left.image and right.image:
         if left.image.source == right.image.source:
             return Full(left.base, left.factor + right.factor, left.image)

@@ -133,8 +133,8 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
             return Full(c.base, number, c.image)
         return Full(times(c.base, number))
     if isinstance(coefficient, Blocks):
-        c, parts = coefficient, [_scaled(part, factor) for part in coefficient.parts]
-        return Blocks(tuple(parts), c.shape, c.source)
+        parts = tuple(_scaled(part, factor) for part in coefficient.parts)
+        return Blocks(parts, coefficient.shape).named_as(coefficient)
     return sets([scale(part, factor) for part in coefficient.parts])
 
 

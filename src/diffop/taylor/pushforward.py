@@ -79,13 +79,15 @@ def push(
 
     `TypeError` for a moving argument that is not of a floating type, and for tangents that its type
     cannot hold. `ValueError` for tangents without the structure or shape of the argument, for
-    positions and numbers out of range if they are known while tracing, and for orders whose
-    factorials are out of the range of the argument's type (29 in single precision).
+    positions and numbers out of range if they are known while tracing, for orders whose factorials
+    are out of the range of the argument's type (29 in single precision), and for a `chunk` below 1.
     `UnsupportedPrimitiveError` for a primitive that `jax.jvp` cannot differentiate.
 
     Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et
     al., 2025.
     """
+    if chunk is not None and chunk < 1:
+        raise ValueError(f"chunk must be at least 1; got {chunk}.")
     families = [family_of(each) for each in jets]
     pairs = list(zip(jets, families, strict=True))
     sizes = [_chunk_size(u, args, *pair, chunk) for pair in pairs]

@@ -13,7 +13,6 @@ from jaxtyping import Array, PyTree
 from ..algebra.algebra import Algebra
 from ..array_types import AnyArray, CollapsingWeights
 from ..arrays import at_run_time
-from ..coefficients.block import Block
 from ..coefficients.blocks import Blocks
 from .arithmetic import instantiate
 from .bundle import Family
@@ -96,7 +95,8 @@ class Jets(eqx.Module):
     - `algebra`: the algebra of jets with several parameters; by default the orders 1 … K of curves.
 
     **Raises:** `ValueError` if there are no tangents, or not as many as the algebra has monomials,
-    and for a `Matrix` unless the jets are straight lines from which only order two is read.
+    for weights that are no such array, and for a `Matrix` unless the jets are straight lines from
+    which only order two is read.
 
     !!! example
 
@@ -123,16 +123,19 @@ class Jets(eqx.Module):
     algebra: Algebra = eqx.field(static=True, default=None)  # pyright: ignore
 
     def __post_init__(self) -> None:
-        if self.algebra is None:
-            self.algebra = Algebra.curve(len(self.tangents))
-
-    def __check_init__(self) -> None:
         if not self.tangents:
             raise ValueError("Jets need at least one order of tangents; got an empty tuple.")
+        if self.algebra is None:
+            self.algebra = Algebra.curve(len(self.tangents))
         if len(self.tangents) != len(self.algebra):
             raise ValueError(
                 f"Jets need tangents for each of the {len(self.algebra)} monomials of their "
                 f"algebra; got {len(self.tangents)}."
+            )
+        if self.weights is not None and not getattr(self.weights, "shape", ()):
+            raise ValueError(
+                f"weights must be an array (n,) or (m, n), with a number for each jet; got "
+                f"{self.weights!r}."
             )
         if isinstance(self.weights, Matrix):
             lines = self.algebra == _CURVE and not jax.tree.leaves(self.tangents[1])
@@ -155,7 +158,7 @@ class Jets(eqx.Module):
             if isinstance(leaf, Blocks):
                 return leaf.shape[0]
             if leaf is not None:
-                return (leaf.array if isinstance(leaf, Full) else leaf).shape[0]
+                return (leaf.base if isinstance(leaf, Full) else leaf).shape[0]
         raise ValueError("Jets need at least one tangent that is not None.")
 
 
@@ -303,37 +306,31 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
     """
     if tangent is None or isinstance(tangent, Zero):
         return Zero()
-    shape = jnp.shape(leaf)
-    dtype = as_differentiable(leaf).dtype
+    expected, dtype = (*lead_shape, *jnp.shape(leaf)), as_differentiable(leaf).dtype
     if isinstance(tangent, Blocks):
-        if tangent.shape != (*lead_shape, *shape):
+        if tangent.shape != expected:
             raise ValueError(
-                f"blocks must be directions of shape {(*lead_shape, *shape)} here; got "
-                f"{tangent.shape}."
+                f"blocks must be directions of shape {expected} here; got {tangent.shape}."
             )
-        parts = tuple(_typed_block(part, dtype) for part in tangent.parts)
-        return Blocks(parts, tangent.shape) if parts else Zero()
-    if isinstance(tangent, Coefficient):
-        return tangent
-    array = jnp.asarray(tangent, dtype=dtype)
-    expected = (*lead_shape, *shape)
-    if array.shape != expected:
-        raise ValueError(f"{name} must have shape {expected} here; got {array.shape}.")
-    return Full(at_run_time(array))
+        parts = [
+            part if part.values is None else part.with_values(_in_type(part.values, dtype, name))
+            for part in tangent.parts
+        ]
+        return Blocks(tuple(parts), tangent.shape) if parts else Zero()
+    array = tangent.base if isinstance(tangent, Full) else tangent
+    if jnp.shape(array) != expected:
+        raise ValueError(f"{name} must have shape {expected} here; got {jnp.shape(array)}.")
+    factor = tangent.factor if isinstance(tangent, Full) else 1
+    return Full(_in_type(array, dtype, name), factor)
 
 
-def _typed_block(part: Block, dtype: Any) -> Block:
-    """A block of a structured tangent in the leaf's type."""
-    values = part.values
-    if values is None:
-        return part
-    if values.dtype == dtype:
-        return part.with_values(at_run_time(values))
-    number = jnp.issubdtype(values.dtype, jnp.number)
-    cut = jnp.iscomplexobj(values) and not jnp.issubdtype(dtype, jnp.complexfloating)
-    if cut or not number:
+def _in_type(values: Any, dtype: Any, name: str) -> Array:
+    """Values of a tangent in the leaf's type."""
+    array = jnp.asarray(values)
+    cut = jnp.iscomplexobj(array) and not jnp.issubdtype(dtype, jnp.complexfloating)
+    if cut or not jnp.issubdtype(array.dtype, jnp.number):
         raise TypeError(
-            f"values of a structured tangent must be numbers that its argument's type, {dtype}, "
-            f"can hold; got {values.dtype}."
+            f"values of {name} must be numbers that its argument's type, {dtype}, can hold; got "
+            f"{array.dtype}."
         )
-    return part.with_values(at_run_time(values.astype(dtype)))
+    return at_run_time(array.astype(dtype))

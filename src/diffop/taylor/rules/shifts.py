@@ -8,17 +8,21 @@ followed to the outputs (`_shifted` in `taylor/program.py`).
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax.extend.core as jex
+import jax.numpy as jnp
 
 from ..primitive import Following, enter_further, of
 
 ShiftRule: TypeAlias = Callable[[jex.JaxprEqn, Sequence[Following]], Following | None]
 
 
-def _same(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
+def _same(eqn: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
     first, *others = operands
+    kinds: list[Any] = [var.aval for var in eqn.outvars]
+    if not all(jnp.issubdtype(kind.dtype, jnp.inexact) for kind in kinds):
+        return None  # a rounded number does not follow
     return first if all(other == Following() for other in others) else None
 
 
