@@ -1,4 +1,4 @@
-"""Ground states of He, Li, Be and H₂ by variational Monte Carlo, beside the exact energies.
+"""Ground states of He, Li, Be, N and H₂ by variational Monte Carlo, beside the exact energies.
 
     python examples/ground_states.py --system He
 
@@ -39,6 +39,7 @@ SYSTEMS = {
     "He": System(CENTRE, (2.0,), (1, 1), -2.903724),  # Pekeris 1959
     "Li": System(CENTRE, (3.0,), (2, 1), -7.478060),  # Yan, Drake 1998
     "Be": System(CENTRE, (4.0,), (2, 2), -14.667356),  # Pachucki, Komasa 2004
+    "N": System(CENTRE, (7.0,), (5, 2), -54.5892),  # Chakravorty et al. 1993
     # at 1.4 bohr, Sims, Hagstrom 2006
     "H2": System(((-0.7, 0.0, 0.0), (0.7, 0.0, 0.0)), (1.0, 1.0), (1, 1), -1.174476),
 }
@@ -122,7 +123,8 @@ class WaveFunction(eqx.Module):
         each = features(away)
         own = each.reshape(count, -1)
         others = np.array([np.delete(np.arange(count), i) for i in range(count)])
-        pair = jnp.concatenate([features(r[:, None] - r[others]), own[others]], axis=-1)
+        apart = max(self.system.charges) * (r[:, None] - r[others])  # as short as the first shell
+        pair = jnp.concatenate([features(apart), own[others]], axis=-1)
         met = jax.vmap(jax.vmap(self.meeting))(pair)
         alike = spin[others] == spin[:, None]
         seen = [jnp.einsum("ij,ijk->ik", mask * 1.0, met) for mask in (alike, ~alike)]
@@ -263,12 +265,16 @@ def main() -> None:
     warm = jax.jit(lambda w: metropolis(system, model(parameters), w, warm_key, 0.3, 300)[0])
     state = state._replace(walkers=warm(walkers))
 
-    advance = jax.jit(lambda state, key, rate: step(system, model, state, key, rate))
-    for number, step_key in enumerate(jax.random.split(key, options.steps)):
-        rate = 0.1 * (1 - number / options.steps)
-        state, energy = advance(state, step_key, rate)
-        if number % 100 == 0:
-            print(f"step {number:4d}  E = {energy:.4f}  {time.process_time():.0f} s")
+    @jax.jit
+    def advance(state, keys, rates):
+        return jax.lax.scan(lambda s, x: step(system, model, s, *x), state, (keys, rates))
+
+    keys, rates = jax.random.split(key, options.steps), jnp.linspace(0.1, 0, options.steps, False)
+    for before in range(0, options.steps, 100):
+        some = slice(before, before + 100)
+        state, energies = advance(state, keys[some], rates[some])
+        energy, done = jnp.mean(energies), before + len(energies)
+        print(f"step {done:4d}  E = {energy:.4f}  {time.process_time():.0f} s", flush=True)
     energy, error, variance = measure(system, model, state, last_key, options.blocks)
     print(f"{options.system}: E = {energy:.5f} ± {error:.5f} hartree, variance {variance:.1e}")
     print(f"exactly {system.exact}: {1e3 * (energy - system.exact):.2f} mHa above")

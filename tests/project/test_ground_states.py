@@ -62,7 +62,7 @@ def test_walkers_are_distributed_by_the_square(script):
         assert abs(values.mean() - expected) < 5 * values.std() / len(r) ** 0.5
 
 
-@pytest.mark.parametrize("name", ["Li", "Be"])
+@pytest.mark.parametrize("name", ["Li", "Be", "N"])
 def test_equal_spins_exchange(script, name):
     """log|ψ| is as before, and much lower where two of them meet."""
     psi = jax.jit(script.WaveFunction(script.SYSTEMS[name], key=jax.random.key(0)).__call__)
