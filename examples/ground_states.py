@@ -11,6 +11,7 @@ of neural network wavefunctions".
 """
 
 import argparse
+import os
 import time
 from typing import NamedTuple
 
@@ -249,6 +250,9 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=30, help="of the final measurement")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    # One thread of XLA, set before JAX looks for devices: with few, jaxlib 0.10.2 stands still when
+    # two batches of determinants are computed at once: each waits on a thread that the other needs.
+    os.environ.setdefault("NPROC", "1")
     system = SYSTEMS[options.system]
     net_key, start_key, warm_key, key, last_key = jax.random.split(jax.random.key(options.seed), 5)
     network = WaveFunction(system, key=net_key)
