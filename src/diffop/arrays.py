@@ -5,7 +5,7 @@ broadcasts, and traces most functions as separate programs. Here types and ranks
 if they do not, `jax.numpy` is used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -20,6 +20,12 @@ from .devices import is_explicit
 def as_array(value: Any) -> jax.Array:
     """`jnp.asarray`, without its cost for a value that is an array already."""
     return value if isinstance(value, jax.Array) else jnp.asarray(value)
+
+
+def filled(operands: Sequence[Any], places: Iterable[int], values: Iterable[Any]) -> list[Any]:
+    """Operands, with other values at some places."""
+    replaced = dict(zip(places, values, strict=True))
+    return [replaced.get(n, x) for n, x in enumerate(operands)]
 
 
 def type_of(value: Any) -> np.dtype:
@@ -79,7 +85,7 @@ def sum_over(array: Any, axes: Sequence[int]) -> Any:
 
 
 def weighted_sum(weights: jax.Array, array: jax.Array) -> jax.Array:
-    """Σ_r w_r a_r over the leading axis, in full precision like `summed`. It is a product, for
+    """Σ_r w_r a_r over the leading axis, in full precision like `sum_over`. It is a product, for
     which XLA's CPU backend makes no array of weights for all entries.
     """
     kind = array.dtype

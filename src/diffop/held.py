@@ -29,7 +29,6 @@ class Held:
 
 
 @jax.tree_util.register_static
-@final
 class KnownArray:
     """A NumPy array as part of a pytree's structure, not as a leaf, compared by its bits. It is not
     learnt, scaled or differentiated, and stays known while tracing.

@@ -2,7 +2,7 @@
 asks for them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -41,6 +41,27 @@ def axes_mapped(params: Mapping[str, Any]) -> frozenset:
     """The axes of devices over which an equation maps its program; none except `jax.shard_map`."""
     older = params.get("manual_axes", ())
     return frozenset(params.get("newly_manual_axes", older))  # JAX ≥ 0.10.2
+
+
+def named_axes(
+    eqns: Iterable[jex.JaxprEqn], counts: Callable[[jex.JaxprEqn], bool] = lambda eqn: True
+) -> set[Any]:
+    """The named axes over which equations that count, or their inner programs, sum or move values:
+    axes of devices, and axes over which `jax.vmap` maps. Those that a `jax.shard_map` introduces
+    itself do not count.
+    """
+    found: set[Any] = set()
+    for eqn in filter(counts, eqns):
+        given = [eqn.params.get(name, ()) for name in ("axes", "axis_name")]
+        each = [
+            axis for own in given for axis in (own if isinstance(own, tuple | list) else (own,))
+        ]
+        inner = (named_axes(program.eqns, counts) for program in inner_programs(eqn))
+        found.update(
+            {axis for axis in each if not hasattr(axis, "__index__")}.union(*inner)
+            - axes_mapped(eqn.params)
+        )
+    return found
 
 
 def carried_operands(params: Mapping[str, Any]) -> tuple[int, int]:

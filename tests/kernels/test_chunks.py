@@ -11,7 +11,7 @@ import pytest
 
 import diffop as do
 from diffop.kernels import chunks, device
-from diffop.kernels.programs import peak_bytes
+from diffop.kernels.memory import peak_bytes
 
 from ..coefficients.blocks import definition, random_blocks
 

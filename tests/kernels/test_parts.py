@@ -11,8 +11,8 @@ import pytest
 import diffop as do
 from diffop.kernels import device, parts, plain
 from diffop.kernels.points import in_a_loop
-from diffop.kernels.programs import inner_programs
 from diffop.least_squares.vector import Residuals
+from diffop.versions import inner_programs
 
 from .. import jaxprs
 

@@ -27,7 +27,7 @@ BESIDE = (
 )
 KINDS = {
     *("Full", "Image", "Blocks", "Block", "Axis", "Range", "Table", "Traced", "Sets", "Zero"),
-    *("DiagonalMatrix", "SecondMoment"),
+    "SecondMoment",
 }
 _EXPORTED = ("__all__", "__dir__")
 _SKIPPED = (

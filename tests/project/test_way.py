@@ -8,11 +8,11 @@ import pytest
 from .pages import DOCS
 
 MOST = {
-    "code lines": 9_013,
-    "functions on the way": 122,
+    "code lines": 8_692,
+    "functions on the way": 121,
     "files on the way": 37,
-    "isinstance of kinds": 177,
-    "fields of coefficients": 28,
+    "isinstance of kinds": 165,
+    "fields of coefficients": 27,
     "primitives": 1,
 }
 """What these numbers may be; they only go down."""

@@ -9,8 +9,8 @@ import jax.scipy as jsp
 import pytest
 
 from diffop.taylor import primitive
-from diffop.taylor.program import inner_programs
 from diffop.taylor.rules import of_jax
+from diffop.versions import inner_programs
 
 FUNCTIONS = {
     "sinc": (jnp.sinc, jnp.ones(3)),

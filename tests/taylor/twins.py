@@ -21,7 +21,7 @@ from diffop.taylor import Blocks
 from diffop.taylor.bundle import Bundle, Family
 from diffop.taylor.coefficients import Full, Sets, Zero
 from diffop.taylor.interpreter import interpret
-from diffop.taylor.replacing.second_moments import DiagonalMatrix, SecondMoment
+from diffop.taylor.replacing.second_moments import SecondMoment
 
 from ..coefficients.blocks import (
     Rng,
@@ -506,7 +506,7 @@ def family_of(rng: Rng, shapes: Sequence[Shape]) -> Family:
         square = lambda n: (lambda m: m + np.swapaxes(m, -1, -2))(rng.normal(size=(*sums, n, n)))
         own: list[Any] = [jnp.asarray(square(n)) for n in counts]
         if flag(rng):
-            own[0] = DiagonalMatrix(jnp.asarray(rng.normal(size=(*sums, counts[0]))))
+            own[0] = jnp.asarray(rng.normal(size=(*sums, counts[0])))
         beside = jnp.asarray(rng.normal(size=(*sums, *counts))) if flag(rng) else None
         moment = SecondMoment(((own[0], beside), (own[1],)), tuple(counts), sums)
         return Family(None, Algebra.curve(2), None, moment)

@@ -30,7 +30,8 @@ _PARTS = 64
 @record
 class Blocks:
     """A coefficient as a sum of blocks, for a value of some `shape` after the axis of directions.
-    If it has one number for each basis vector, `source` is the name of these numbers.
+    If it has one number y_r for each basis vector, `source` is the name of y: the program may have
+    computed the sum Σ_r y_r ℓ(e_r) = ℓ(y) of a linear map already (`taylor/notes.py`).
 
     !!! example
 
@@ -96,8 +97,8 @@ def _added(left: Block, right: Block) -> Block:
 
 CollapsedWeights: TypeAlias = Any
 """How the directions of two coefficients meet: None for each direction separately, a number for a
-sum with that weight, an array `(n,)` for a weighted sum, `(m, n)` for m of them; `PairWeights` if
-every direction meets every other.
+sum with that weight, an array `(n,)` for a weighted sum, `(m, n)` for m of them; if every direction
+meets every other, `(n, n)` or `(m, n, n)`.
 """
 
 
@@ -109,14 +110,6 @@ def common_weight(weights: Any) -> float | None:
     return float(weights[0]) if (weights == weights[0]).all() else None
 
 
-@final
-class PairWeights:
-    """Numbers `(n, n)` or `(m, n, n)`, one for each pair of directions."""
-
-    def __init__(self, entries: Any) -> None:
-        self.entries = entries
-
-
 def moved(c: Blocks, relation: Relation, dtype: Any) -> Blocks | None:
     """The image of a coefficient under a linear relation; None if it becomes an array."""
     return multiplied([c], [None], relation, None, dtype)
@@ -124,7 +117,7 @@ def moved(c: Blocks, relation: Relation, dtype: Any) -> Blocks | None:
 
 def collapsed(c: Blocks, weights: CollapsedWeights, dtype: Any) -> Blocks:
     """Σ_r w_r c_r."""
-    result = multiplied([c], [None], unchanged(c.shape[1:]), weights, dtype, summed=True)
+    result = multiplied([c], [None], unchanged(c.shape[1:]), weights, dtype, summed=1)
     assert result is not None
     return result
 
@@ -135,27 +128,21 @@ def multiplied(
     relation: Relation,
     weights: CollapsedWeights,
     dtype: Any,
-    summed: bool = False,
+    summed: int = 0,
     **how: Any,
 ) -> Blocks | None:
     """A relation of coefficients, and of arrays where these are None. It goes direction by
-    direction, or is `summed` over all directions with weights; None if it becomes an array.
+    direction, or is `summed` over all directions with weights, whose last axes (one, or two for
+    pairs of directions) these are; None if it becomes an array.
     """
     moving = [each for each in coefficients if each is not None]
-    count = math.prod(_lead(weights)) if summed else moving[0].shape[0]
-    given = coefficients, arrays, relation, weights if summed else None, dtype, summed, how
+    count = math.prod(jnp.shape(weights)[:-summed]) if summed else moving[0].shape[0]
+    given = coefficients, arrays, relation, weights, dtype, summed, how
     try:
         parts = [_part(pair, *given) for pair in itertools.product(*(c.parts for c in moving))]
     except Unstructured:
         return None
     return collected(parts, (count, *relation.shape))
-
-
-def _lead(weights: CollapsedWeights) -> tuple[int, ...]:
-    """The axes of the sums that weights describe."""
-    if isinstance(weights, PairWeights):
-        return jnp.shape(weights.entries)[:-2]
-    return jnp.shape(weights)[:-1]
 
 
 def _part(
@@ -165,7 +152,7 @@ def _part(
     relation: Relation,
     weights: CollapsedWeights,
     dtype: Any,
-    summed: bool,
+    summed: int,
     how: dict[str, Any],
 ) -> Block | None:
     """The relation of one block of each coefficient."""
@@ -179,26 +166,23 @@ def _part(
 
 
 def _direction(
-    product: TiedProduct, directions: list[Coordinate], weights: CollapsedWeights, summed: bool
+    product: TiedProduct, directions: list[Coordinate], weights: CollapsedWeights, summed: int
 ) -> Coordinate:
     """The coordinate of the result's direction, from directions that meet."""
-    if isinstance(weights, PairWeights):
-        entries, met = weights.entries, directions
-    else:
-        for other in directions[1:]:
-            product.equate(directions[0], other)
-        if not summed:
-            return directions[0]
-        if np.ndim(weights) == 0:
-            product.number *= float(weights)
-            return NOWHERE
-        entries, met = weights, directions[:1]
-    if math.prod(_lead(weights)) == 1:
-        product.add_array(jnp.reshape(entries, jnp.shape(entries)[-len(met) :]), met)
+    for other in directions[1:] if summed < 2 else ():
+        product.equate(directions[0], other)
+    if not summed:
+        return directions[0]
+    if np.ndim(weights) == 0:
+        product.number *= float(weights)
         return NOWHERE
-    entries = jnp.reshape(entries, (-1, *jnp.shape(entries)[-len(met) :]))
-    row = along(product.new_axis(entries.shape[0]))
-    product.add_array(entries, [row, *met])
+    met, own = directions[:summed], jnp.shape(weights)[-summed:]
+    if math.prod(jnp.shape(weights)[:-summed]) == 1:
+        product.add_array(jnp.reshape(weights, own), met)
+        return NOWHERE
+    weights = jnp.reshape(weights, (-1, *own))
+    row = along(product.new_axis(weights.shape[0]))
+    product.add_array(weights, [row, *met])
     return row
 
 

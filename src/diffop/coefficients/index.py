@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from ..held import KnownArray
 from ..record import record, static
 from ..source import Source
 
@@ -38,7 +39,7 @@ class Range(NamedTuple):
 
 
 @final
-class Table:
+class Table(KnownArray):
     """k ↦ `array[k]`, known while tracing.
 
     !!! example
@@ -51,12 +52,10 @@ class Table:
         ```
     """
 
-    __slots__ = ("_digest", "array")
     is_traced = False
 
     def __init__(self, array: Any) -> None:
-        self.array = np.asarray(array, dtype=np.int32)
-        self._digest: int | None = None
+        super().__init__(np.asarray(array, dtype=np.int32))
 
     def numbers(self, size: int) -> np.ndarray:
         """The numbers at the places 0 … size − 1."""
@@ -69,15 +68,6 @@ class Table:
     def scaled(self, factor: int, shift: int) -> "Table":
         """`factor` times the numbers, plus `shift`."""
         return self if (factor, shift) == (1, 0) else Table(factor * self.array + shift)
-
-    def __hash__(self) -> int:
-        if self._digest is None:
-            self._digest = hash((self.array.shape, self.array.tobytes()))
-        return self._digest
-
-    def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Table) and np.array_equal(self.array, other.array)
-        return self is other or same
 
 
 @final

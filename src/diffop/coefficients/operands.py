@@ -29,8 +29,6 @@ class Operand(NamedTuple):
 
     def taken(self, name: int, index: Index, size: int) -> "Operand":
         """The entries at `size` places along an axis."""
-        if name not in self.names:
-            return self
         axis = self.names.index(name)
         if isinstance(index, Range) and index.step != 0:
             return Operand(sliced_operand(self.array, axis, index, size), self.names)
@@ -41,8 +39,6 @@ class Operand(NamedTuple):
 
     def renamed(self, old: int, new: int) -> "Operand":
         """With an axis renamed; the diagonal if there is already an axis of that name."""
-        if old not in self.names:
-            return self
         if new not in self.names:
             return Operand(self.array, tuple(new if n == old else n for n in self.names))
         a, b = self.names.index(old), self.names.index(new)
@@ -55,8 +51,6 @@ class Operand(NamedTuple):
         """The array at `start + Σ step · (place along another axis)` along an axis, and zeros
         outside.
         """
-        if name not in self.names:
-            return self
         axis, names = self.names.index(name), tuple(steps)
         ends = [(min(0, s * (sizes[n] - 1)), max(0, s * (sizes[n] - 1))) for n, s in steps.items()]
         before = max(0, -(start + sum(low for low, _ in ends)))
@@ -83,8 +77,6 @@ class Operand(NamedTuple):
 
     def looked_up(self, name: int, places: Any, names: Sequence[int]) -> "Operand":
         """The array at these places along an axis, one for each place along others."""
-        if name not in self.names:
-            return self
         within = [n for n in self.names if n in names]  # axes with the same places
         front = [self.names.index(n) for n in (name, *within)]
         moved = jnp.moveaxis(jnp.asarray(self.array), front, range(len(front)))
@@ -95,8 +87,6 @@ class Operand(NamedTuple):
 
     def fused(self, names: Sequence[int], new: int, sizes: dict[int, int]) -> "Operand":
         """With several axes fused to one."""
-        if not set(names) & set(self.names):
-            return self
         rest = tuple(n for n in self.names if n not in names)
         whole = laid(self, (*rest, *names))
         shape = (*whole.shape[: len(rest)], *(sizes[n] for n in names))
@@ -105,8 +95,6 @@ class Operand(NamedTuple):
 
     def split(self, name: int, high: int, low: int, by: int) -> "Operand":
         """With an axis split in two, of places `by · high + low`; new places are zeros."""
-        if name not in self.names:
-            return self
         axis = self.names.index(name)
         array, missing = self.array, -self.array.shape[axis] % by
         if missing:

@@ -141,13 +141,13 @@ class TiedProduct:
         """Replaces an axis by its `size` places at an index."""
         if index == Range() and size == self.sizes[name]:
             return
-        self._each_operand(lambda each: each.taken(name, index, size))
+        self._each_operand([name], lambda each: each.taken(name, index, size))
         self._each_coordinate(name, lambda own: at(name, taken(own, index, size)))
         self.sizes[name] = size
 
     def unify(self, old: int, new: int) -> None:
         """Replaces an axis by another one of its size."""
-        self._each_operand(lambda each: each.renamed(old, new))
+        self._each_operand([old], lambda each: each.renamed(old, new))
         self._each_coordinate(old, lambda index: at(new, index))
         del self.sizes[old]
 
@@ -162,9 +162,11 @@ class TiedProduct:
             steps, names = places.steps, tuple(places.terms)
             if steps is None:
                 numbers = self.numbers(places, names)
-                self._each_operand(lambda o: o.looked_up(name, numbers, names))
+                self._each_operand([name], lambda o: o.looked_up(name, numbers, names))
             else:
-                self._each_operand(lambda o: o.window(name, steps, places.const, self.sizes))
+                self._each_operand(
+                    [name], lambda o: o.window(name, steps, places.const, self.sizes)
+                )
 
         def by_others(index: Index) -> Coordinate:
             assert isinstance(index, Range)  # the axis is free
@@ -179,7 +181,7 @@ class TiedProduct:
         if math.prod(sizes) > _MOST:
             raise Unstructured
         new, size = self.new_axis(math.prod(sizes)), math.prod(sizes)
-        self._each_operand(lambda each: each.fused(names, new, self.sizes))
+        self._each_operand(names, lambda each: each.fused(names, new, self.sizes))
         for name, places in zip(names, np.indices(sizes, np.int32), strict=True):
             table = known(places.reshape(-1))
             self._each_coordinate(name, lambda own, table=table: at(new, taken(own, table, size)))
@@ -192,7 +194,7 @@ class TiedProduct:
         steps = {high: by, low: 1}
         if size % by and not self.is_carried(name):  # an operand is padded with zeros
             self.mask_where(stepped(0, steps), lambda numbers: numbers < size)
-        self._each_operand(lambda each: each.split(name, high, low, by))
+        self._each_operand([name], lambda each: each.split(name, high, low, by))
         self._each_coordinate(name, lambda own: stepped(0, steps).scaled(own.step, own.start))  # pyright: ignore
         del self.sizes[name]
         return high, low
@@ -206,9 +208,10 @@ class TiedProduct:
         if not (isinstance(mask, np.ndarray) and mask.all()):
             self.masks.append(Operand(mask, tuple(names)))
 
-    def _each_operand(self, function: Callable[[Operand], Operand]) -> None:
-        self.operands = [function(each) for each in self.operands]
-        self.masks = [function(each) for each in self.masks]
+    def _each_operand(self, names: Collection[int], by: Callable[[Operand], Operand]) -> None:
+        """Replaces the operands and masks that have one of these axes."""
+        for own in (self.operands, self.masks):
+            own[:] = [each if set(names).isdisjoint(each.names) else by(each) for each in own]
 
     def _each_coordinate(self, name: int, by: Callable[[Index], Coordinate]) -> None:
         """Replaces an axis in all coordinates: its index by the sum that a function makes of it."""

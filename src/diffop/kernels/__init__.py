@@ -3,7 +3,7 @@
 The engine writes `call(name, function, *operands)`, which means `function(*operands)` (`seam.py`).
 A kernel is a file that registers a better way under a name. Its first lines say what it does, what
 it gains in which benchmark on which device, and what is lost by deleting it. Kernels share
-`device.py`, `points.py` and `programs.py`.
+`device.py`, `points.py` and `memory.py`.
 """
 
 import importlib as _importlib

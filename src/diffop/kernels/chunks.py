@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 from . import device
-from .programs import peak_bytes
+from .memory import peak_bytes
 from .seam import better
 
 NAME = "chunks"

@@ -27,8 +27,8 @@ import jax.extend.core as jex
 
 from ..versions import inner_programs, is_staged
 from . import device, halves, scaled_rows
+from .memory import peak_bytes
 from .points import in_a_loop
-from .programs import peak_bytes
 from .rows import NAME as ROWS
 from .seam import Outputs, better, bound, kernel_p, mapped, written_out
 

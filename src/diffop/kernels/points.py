@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from .programs import filled
+from ..arrays import filled
 
 KEPT = "diffop kept"
 """The name of values that are kept even if everything else is computed again in reverse mode."""

@@ -22,7 +22,8 @@ import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.interpreters import ad, batching, mlir
 
-from .programs import filled, names_axes
+from ..arrays import filled
+from ..versions import named_axes
 
 Outputs: TypeAlias = Sequence[Any]
 
@@ -168,7 +169,7 @@ def call(name: str, function: Callable[..., Any], *operands: Any, **static: Any)
     kinds = tuple(jax.typeof(leaf).update(weak_type=False) for leaf in leaves)
     trace = _kept if _stands_alone(function) else _traced
     closed, shape = trace(function, kinds, structure, tuple(static.items()), _surroundings())
-    if closed.effects or names_axes(closed.jaxpr):  # no rule can handle these
+    if closed.effects or named_axes(closed.jaxpr.eqns):  # no rule can handle these
         return jax.tree.unflatten(shape, written_out(*leaves, jaxpr=closed))
     return jax.tree.unflatten(shape, bound(name, closed, leaves, static))
 

@@ -1,13 +1,13 @@
 """Plain evaluation of equations of a jaxpr, without derivatives."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.extend.core as jex
 from jax.extend import source_info_util
 
+from ..arrays import filled
 from ..devices import varying_alike, varying_over
 from .primitive import of
 
@@ -59,21 +59,7 @@ def partially_bound(
     eqn: jex.JaxprEqn, operands: Sequence[Any], positions: Sequence[int]
 ) -> Callable[..., list[Any]]:
     """The equation as a function of the operands at `positions`, with the others fixed."""
-    return partial(_bind_at, eqn, operands, positions)
-
-
-def _bind_at(
-    eqn: jex.JaxprEqn, operands: Sequence[Any], positions: Sequence[int], *moving: Any
-) -> list[Any]:
-    arguments = list(operands)
-    for position, operand in zip(positions, moving, strict=True):
-        arguments[position] = operand
-    return bind(eqn, arguments)
-
-
-def values_of_atoms(environment: Mapping[jex.Var, Any], atoms: Sequence[Any]) -> list[Any]:
-    """The values of an equation's operands, or of a program's outputs."""
-    return [atom.val if isinstance(atom, jex.Literal) else environment[atom] for atom in atoms]
+    return lambda *moving: bind(eqn, filled(operands, positions, moving))
 
 
 def described_equation(eqn: jex.JaxprEqn) -> str:

@@ -115,6 +115,11 @@ class Family:
         """The coefficients that belong to `below`."""
         return tuple(c for place, c in enumerate(series) if not self.is_top(place))
 
+    def series_above(self, series: Series) -> Series:
+        """A series that belongs to `below`, with zeros as its maximal coefficients."""
+        known = dict(zip(self.algebra.below.monomials, series, strict=True))
+        return tuple(known.get(monomial, Zero()) for monomial in self.algebra.monomials)
+
     def instantiate(self, coefficient: Coefficient, place: int, primal: Any) -> Coefficient:
         """The same coefficient with arrays wherever the family allows it."""
         if self.is_top(place) or self.moment is None:
@@ -172,7 +177,7 @@ class Family:
         """
         pair = (left, left if right is None else right)
         leads = (self.jet_axes, self.jet_axes)
-        met = products.of_blocks(product, pair, leads, self._each_weight, summed=True)
+        met = products.of_blocks(product, pair, leads, self._each_weight, summed=1)
         if met is None:
             return self.collapse(bilinear_map(product, *pair, leads), product.output)
         return unless_full(met, self.lead(place), product.output)

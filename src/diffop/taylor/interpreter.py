@@ -1,6 +1,6 @@
 """The interpreter: it pushes values with coefficients through a program, step by step."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import jax
@@ -76,8 +76,7 @@ class Walk:
                 self.store(variable, value)
 
     def push(self, step: Step) -> None:
-        outputs = push_equation(tuple(self.families), step.eqn, _read(step.reads, self.values))
-        for variable, value in _written(step, outputs, self.values, self.families):
+        for variable, value in self._pushed(step, self.values):
             self.store(variable, value)
         for variable in self.uses.done(step):
             self._forget(variable)
@@ -92,21 +91,29 @@ class Walk:
         made = {v for step in steps for v in step.writes}
         dead = {v for step in steps for v in self.uses.done(step)}
         reads = sorted({v for step in steps for v in step.variables} - made)
-        kept, families = sorted(made - dead), tuple(self.families)
+        kept = sorted(made - dead)
 
         def push(values: Sequence[Value]) -> list[Value]:
             local = dict(zip(reads, values, strict=True))
             for step in steps:
-                outputs = push_equation(families, step.eqn, _read(step.reads, local))
-                for variable, value in _written(step, outputs, local, families):
-                    local[variable] = self._named(variable, value)
+                local.update(self._pushed(step, local))
             return [local[v] for v in kept]
 
-        again = jax.checkpoint(push, prevent_cse=region.prevent_cse, policy=region.policy)
+        how = {name: region.params[name] for name in ("prevent_cse", "policy")}
+        again = jax.checkpoint(push, **how)
         for variable, value in zip(kept, again([self.values[v] for v in reads]), strict=True):
             self.store(variable, value)
         for variable in dead:
             self._forget(variable)
+
+    def _pushed(self, step: Step, values: Mapping[int, Value]) -> list[tuple[int, Value]]:
+        """What a step writes. A number that it stops, and on which no output of the program
+        depends, may move all the same (`Step.shifted`).
+        """
+        outputs = push_equation(tuple(self.families), step.eqn, _read(step.reads, values))
+        if step.shifted is not None and _takes_rows(values.get(step.shifted)):
+            outputs = [_following_largest(outputs[0], values[step.shifted], self.families)]
+        return [(v, self._named(v, y)) for v, y in zip(step.writes, outputs, strict=True)]
 
     def outputs(self) -> list[Value]:
         return _read(self.program.outputs, self.values)
@@ -129,20 +136,6 @@ class Walk:
 
 def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
     return [atom.value if isinstance(atom, Constant) else values[atom] for atom in atoms]
-
-
-def _written(
-    step: Step,
-    outputs: Sequence[Value],
-    values: Mapping[int, Value],
-    families: Sequence[Family],
-) -> Iterator[tuple[int, Value]]:
-    """What a step writes. A number that it stops, and on which no output of the program depends,
-    may move all the same (`Step.shifted`).
-    """
-    if step.shifted is not None and _takes_rows(values.get(step.shifted)):
-        outputs = [_following_largest(outputs[0], values[step.shifted], families)]
-    return zip(step.writes, outputs, strict=True)
 
 
 _FEW = 64

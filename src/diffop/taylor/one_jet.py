@@ -26,7 +26,7 @@ from jaxtyping import Array
 from ..algebra.algebra import Algebra, Exponents, raised
 from .arithmetic import instantiate, total
 from .bundle import Family, bundle, primal_of, series_of
-from .coefficients import Coefficient, Full, Series, Zero, all_zero, scale, zeros
+from .coefficients import Coefficient, Full, Series, Zero, all_zero, scale
 from .interpreter import interpret
 
 ArrayFunction: TypeAlias = Callable[..., list[Any]]
@@ -51,9 +51,9 @@ def push_jet(
 
     The Taylor coefficients of each output.
     """
-    (still,), free = zeros(1), algebra.free
+    free = algebra.free
     terms = [
-        dict.fromkeys(free.monomials, still) | dict(zip(algebra.monomials, each, strict=True))
+        dict.fromkeys(free.monomials, Zero()) | dict(zip(algebra.monomials, each, strict=True))
         for each in series
     ]
     shapes = jax.eval_shape(function, *primals)

@@ -19,6 +19,7 @@ from ..source import Source
 from .equation import LinearMap
 
 Relations: TypeAlias = list[Relation] | None
+Places: TypeAlias = tuple[Coordinate, ...]
 
 
 def _shapes(function: LinearMap, k: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -62,43 +63,26 @@ def flipped(function: LinearMap, k: int) -> Relations:
     return [Relation(shape, (variables(len(shape)),), output, shape)]
 
 
-def _read(shape: tuple[int, ...], starts: Sequence[Any], strides: Sequence[int]) -> Relation:
-    """The relation of an output that reads its operand at start + stride · place."""
-    operand = tuple(
-        _from(v, start, size, stride)
-        for v, (start, size, stride) in enumerate(zip(starts, shape, strides, strict=True))
-    )
+def _read(shape: tuple[int, ...], operand: Places) -> Relation:
+    """The relation of an output that reads its operand at these places."""
     return Relation(shape, (operand,), variables(len(shape)), shape)
 
 
-def _written(before: tuple[int, ...], starts: Sequence[Any], after: tuple[int, ...]) -> Relation:
-    """The relation of an operand that is written from a place on."""
-    operand = variables(len(before))
-    output = tuple(
-        _from(v, start, size, 1) for v, (start, size) in enumerate(zip(starts, before, strict=True))
-    )
-    return Relation(before, (operand,), output, after)
-
-
-def _from(variable: int, start: Any, size: int, stride: int) -> Coordinate:
-    if isinstance(start, _Start):
-        places = start.number + jnp.arange(size, dtype=np.int32)
-        most = start.most + size - 1
-        return at(variable, Traced(places, Source(("from", size), start.source), 0, most))
-    return along(variable, stride, int(start))
+def _written(before: tuple[int, ...], output: Places, after: tuple[int, ...]) -> Relation:
+    """The relation of an operand that is written to these places."""
+    return Relation(before, (variables(len(before)),), output, after)
 
 
 def sliced(function: LinearMap, k: int) -> Relations:
     _, after = _shapes(function, k)
-    strides = function.params["strides"] or (1,) * len(after)
-    return [_read(after, function.params["start_indices"], list(map(int, strides)))]
+    steps = zip(function.params["strides"] or (1,) * len(after), function.params["start_indices"])
+    return [_read(after, tuple(along(v, int(a), int(b)) for v, (a, b) in enumerate(steps)))]
 
 
 def split(function: LinearMap, k: int) -> Relations:
     axis, start, parts = function.params["axis"], 0, []
     for shape in map(jnp.shape, function.outputs):
-        starts = [start if v == axis else 0 for v in range(len(shape))]
-        parts.append(_read(shape, starts, (1,) * len(shape)))
+        parts.append(_read(shape, _shifted(shape, axis, start)))
         start += shape[axis]
     return parts
 
@@ -107,8 +91,11 @@ def concatenated(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
     axis = function.params["dimension"]
     start = sum(jnp.shape(function.primal(j))[axis] for j in range(k))
-    starts = [start if v == axis else 0 for v in range(len(before))]
-    return [_written(before, starts, after)]
+    return [_written(before, _shifted(before, axis, start), after)]
+
+
+def _shifted(shape: Sequence[int], axis: int | np.integer, start: int) -> Places:
+    return tuple(along(v, 1, start if v == axis else 0) for v in range(len(shape)))
 
 
 def padded(function: LinearMap, k: int) -> Relations:
@@ -126,35 +113,29 @@ def padded(function: LinearMap, k: int) -> Relations:
     return [Relation((*before, *after), (operand,), output, after, equations)]
 
 
-class _Start:
-    """The first place of a slice: known only at run time, and bounded."""
-
-    def __init__(self, number: Any, most: int) -> None:
-        self.number, self.most, self.source = number, most, Source()
-
-
-def _starts(numbers: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> list[Any]:
-    """Start indices as dynamic slices use them: clipped so that the slice fits."""
-    starts: list[Any] = []
-    for number, size, length in zip(numbers, whole, part, strict=True):
-        most = size - length
+def _from(numbers: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> Places:
+    """The places of a dynamic slice: its start indices are clipped so that it fits."""
+    found: list[Coordinate] = []
+    for v, (number, size, length) in enumerate(zip(numbers, whole, part, strict=True)):
         if isinstance(number, Tracer):
-            starts.append(_Start(jnp.clip(number.astype(np.int32), 0, most), most))
+            start = jnp.clip(number.astype(np.int32), 0, size - length)
+            places = start + jnp.arange(length, dtype=np.int32)
+            found.append(at(v, Traced(places, Source(), 0, size - 1)))
         else:
-            starts.append(int(np.clip(np.asarray(number), 0, most)))
-    return starts
+            found.append(along(v, 1, int(np.clip(np.asarray(number), 0, size - length))))
+    return tuple(found)
 
 
 def dynamically_sliced(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
-    return [_read(after, _starts(function.operands[1:], before, after), (1,) * len(after))]
+    return [_read(after, _from(function.operands[1:], before, after))]
 
 
 def updated(function: LinearMap, k: int) -> Relations:
     whole, update = jnp.shape(function.operands[0]), jnp.shape(function.operands[1])
     if k == 0:
         return [unchanged(whole, _left_as_it_is(function))]
-    return [_written(update, _starts(function.operands[2:], whole, update), whole)]
+    return [_written(update, _from(function.operands[2:], whole, update), whole)]
 
 
 def selected(function: LinearMap, k: int) -> Relations:

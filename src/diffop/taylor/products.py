@@ -21,7 +21,7 @@ def of_blocks(
     operands: Sequence[Coefficient],
     leads: tuple[int, int],
     weights: CollapsedWeights = None,
-    summed: bool = False,
+    summed: int = 0,
 ) -> Blocks | None:
     """B of two coefficients, or of one and a primal, direction by direction or `summed` with
     weights; None if the result has to become an array.

@@ -1,12 +1,13 @@
 """A jaxpr as one flat list of steps, with the calls of inner programs inlined."""
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
 import jax.extend.core as jex
 
-from ..versions import axes_mapped, inner_programs
+from ..versions import named_axes
 from .binding import where
 from .primitive import Following, Inner, of
 
@@ -34,15 +35,6 @@ def own_policy(_: jex.Primitive, *__: Any, name: Any = None, **___: Any) -> bool
     return name == KEPT
 
 
-@final
-class Region:
-    """A call of `jax.checkpoint`: its steps are rematerialised together in reverse mode."""
-
-    def __init__(self, eqn: jex.JaxprEqn) -> None:
-        self.prevent_cse = eqn.params["prevent_cse"]
-        self.policy = eqn.params["policy"]
-
-
 class Step(NamedTuple):
     """One equation, with the atoms that it reads, the variables among them, the variables that it
     writes, and its region. It is `mixing` if there are `axes_mixed`. If it stops a number on which
@@ -53,7 +45,7 @@ class Step(NamedTuple):
     reads: tuple[Atom, ...]
     variables: tuple[int, ...]
     writes: tuple[int, ...]
-    region: Region | None
+    region: jex.JaxprEqn | None
     mixing: bool
     shifted: int | None = None
 
@@ -75,7 +67,7 @@ def flatten(
     derivatives.
     """
     flat = _Flattening(as_written)
-    inputs = [flat.new() for _ in jaxpr.invars]
+    inputs: list[Atom] = [next(flat.numbers) for _ in jaxpr.invars]
     outputs = flat.inline(jaxpr, consts, inputs, None)
     steps = flat.steps
     for number in flat.stopping:
@@ -129,19 +121,15 @@ class _Flattening:
         several numbers it would matter which of them meet: the numbers of one row may not be common
         to a sum over all.
         """
-        self._count = 0
+        self.numbers = itertools.count()
         self._as_written = as_written
-
-    def new(self) -> int:
-        self._count += 1
-        return self._count - 1
 
     def inline(
         self,
         jaxpr: jex.Jaxpr,
         consts: Sequence[Any],
         inputs: Sequence[Atom],
-        region: Region | None,
+        region: jex.JaxprEqn | None,
         caller: jex.JaxprEqn | None = None,
     ) -> list[Atom]:
         names: dict[jex.Var, Atom] = dict(zip(jaxpr.constvars, map(Constant, consts), strict=True))
@@ -163,12 +151,12 @@ class _Flattening:
                 outputs = self.inline(inner.jaxpr, inner.consts, reads, region, outer)
             elif inner_program is Inner.REMATERIALISED:
                 own = eqn.params["policy"] is own_policy
-                inside = region if own else region or Region(eqn)
+                inside = region if own else region or eqn
                 outputs = self.inline(eqn.params["jaxpr"], (), reads, inside)
             else:
-                outputs = [self.new() for _ in eqn.outvars]
+                outputs = [next(self.numbers) for _ in eqn.outvars]
                 variables = tuple(each for each in reads if isinstance(each, int))
-                mixing = bool(axes_mixed(eqn))
+                mixing = bool(named_axes([eqn], lambda each: of(each).mixes))
                 if record.stops and _is_one_number(eqn.outvars[0]):
                     self.stopping.append(len(self.steps))
                 step = Step(eqn, tuple(reads), variables, tuple(outputs), region, mixing)
@@ -232,24 +220,6 @@ def stretches(
             stop += 1
         yield start, list(steps[start:stop])
         start = stop
-
-
-def axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
-    """The named axes over which an equation, or one of its inner programs, sums or moves values:
-    axes of devices, and axes over which `jax.vmap` maps. Those that a `jax.shard_map` introduces
-    itself do not count.
-    """
-    found: set[Any] = set()
-    if not eqn.params or not of(eqn).mixes:
-        return found
-    for name in ("axes", "axis_name"):
-        axes = eqn.params.get(name, ())
-        for axis in axes if isinstance(axes, tuple | list) else (axes,):
-            if not hasattr(axis, "__index__"):
-                found.add(axis)
-    for program in inner_programs(eqn):
-        found.update(*map(axes_mixed, program.eqns))
-    return found - axes_mapped(eqn.params)
 
 
 def called(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr:

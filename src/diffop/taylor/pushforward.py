@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,20 +13,19 @@ from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
 from ..algebra.algebra import Algebra
-from ..arrays import type_of
+from ..arrays import filled, type_of
 from ..kernels import call
 from ..precision import full_precision
 from ..tracebacks import short_tracebacks
 from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
 from .chunks import in_chunks
-from .coefficients import Series, all_zero, scale, without_notes
+from .coefficients import Full, Series, all_zero, scale, without_notes
 from .program import own_policy
 from .replacing.walk import interpret_replacing
 from .tangents import (
     Jets,
     as_differentiable,
-    by_leaf,
     by_weights,
     family_of,
     flat_tangents,
@@ -123,31 +122,25 @@ def _chunk_size(
     inexact = [p for p, leaf in enumerate(leaves) if is_inexact(leaf)]
 
     def whole(*arrays: Array) -> PyTree:
-        filled = list(leaves)
-        for position, array in zip(inexact, arrays, strict=True):
-            filled[position] = array
-        point = jax.tree.unflatten(structure, filled)
+        point = jax.tree.unflatten(structure, filled(leaves, inexact, arrays))
         return _push_together(u, point, [(jets, family)]).derivatives
 
     point = [jnp.asarray(leaves[position]) for position in inexact]
-    return call("chunks", _all_at_once, whole, point, directions=size)
-
-
-def _all_at_once(*_: Any, **__: Any) -> None:
-    """All jets at once: there is no kernel that knows how many directions there is room for."""
+    # None without a kernel that knows how many directions there is room for
+    return call("chunks", lambda *_, **__: None, whole, point, directions=size)
 
 
 def at_a_point(
-    args: tuple[PyTree, ...], jets: Sequence[Jets | Family], compute: Callable[[], Any]
+    args: tuple[PyTree, ...], curves: Sequence[Jets | Family], compute: Callable[[], Any]
 ) -> Any:
-    """`compute()`, what is pushed along jets through a point. It is one call, so that a kernel can
-    take points in parts if `jax.vmap` maps over many.
+    """`compute()`, what is pushed along curves through a point. It is one call, so that a kernel
+    can take points in parts if `jax.vmap` maps over many.
     """
     inexact = [leaf for leaf in jax.tree.leaves(args) if is_inexact(leaf)]
     if not any(isinstance(leaf, Tracer) for leaf in inexact):
         return compute()
-    curves = tuple((each.order, each.size) for each in jets)
-    return call("parts", lambda **_: compute(), curves=curves, policy=own_policy)
+    sizes = tuple((each.order, each.size) for each in curves)
+    return call("parts", lambda **_: compute(), curves=sizes, policy=own_policy)
 
 
 def _push_in_chunks(
@@ -160,22 +153,10 @@ def _push_in_chunks(
         pushed = _push_together(u, args, [(part, family_of(part))])
         return [d for d in pushed.derivatives[0] if d is not None]
 
-    rows = tuple(
-        tuple(
-            _rows(arg, tangent) if tangent is not None else None
-            for arg, tangent in zip(args, tangents, strict=True)
-        )
-        for tangents in jets.tangents
-    )
+    # rows of directions in every array: notes about them do not hold for a part
+    rows = jax.tree.map(without_notes, jets.tangents, is_leaf=lambda n: isinstance(n, Full))
     tops = iter(in_chunks(top, rows, jets.weights, size))
     return tuple(None if place is None else next(tops) for place in places)
-
-
-def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
-    """The tangent of an argument with one row for each jet in every array."""
-    structure = jax.tree.structure(arg)
-    rows = [without_notes(entry) for entry in by_leaf(arg, tangent)]
-    return jax.tree.unflatten(structure, rows)
 
 
 def _push_together(
@@ -185,20 +166,17 @@ def _push_together(
     families = tuple(family for _, family in jets)
     leaves = jax.tree.leaves(args)
     series = [flat_tangents(*each, args, leaves) for each in jets]
-    value, outputs = push_series(u, args, families, series)
+    structure, values = push_series(u, args, families, series)
+
+    def derivative(index: int, place: int | None) -> PyTree:
+        if place is None:
+            return None
+        return structure.unflatten([derivative_of(v, families, index, place) for v in values])
+
     return Pushed(
-        value,
+        structure.unflatten(map(_primal_array, values)),
         [
-            tuple(
-                None
-                if place is None
-                else jax.tree.map(
-                    lambda leaf: derivative_of(leaf, families, index, place),
-                    outputs,
-                    is_leaf=is_series_leaf,
-                )
-                for place in places_read(each, family)
-            )
+            tuple(derivative(index, place) for place in places_read(each, family))
             for index, (each, family) in enumerate(jets)
         ],
     )
@@ -262,12 +240,9 @@ def jet(
         )
         for leaf, terms in zip(leaves, per_leaf, strict=True)
     ]
-    value, outputs = push_series(fun, primals, (family,), [coefficients])
-    return value, jax.tree.map(
-        lambda leaf: [derivative_of(leaf, (family,), 0, place) for place in family.places],
-        outputs,
-        is_leaf=is_series_leaf,
-    )
+    structure, values = push_series(fun, primals, (family,), [coefficients])
+    terms = [[derivative_of(v, (family,), 0, place) for place in family.places] for v in values]
+    return structure.unflatten(map(_primal_array, values)), structure.unflatten(terms)
 
 
 def leaf_series(primal: PyTree, series: Any, position: int) -> list[Sequence[Any]]:
@@ -294,9 +269,9 @@ def push_series(
     args: tuple[PyTree, ...],
     families: Families,
     series: Sequence[Sequence[Series]],
-) -> tuple[PyTree, PyTree]:
-    """Traces u in its moving leaves and interprets it: u(*args), and the same structure of values
-    with their series.
+) -> tuple[Any, list[Value]]:
+    """Traces u in its moving leaves and interprets it: the structure of u(*args), and its leaves as
+    values with their series.
     """
     leaves, structure = jax.tree.flatten(args)
     along = list(zip(*series, strict=True)) or [()] * len(leaves)
@@ -305,10 +280,7 @@ def push_series(
         leaves[position] = as_differentiable(leaves[position])
 
     def traced(*arrays: Array) -> PyTree:
-        filled = list(leaves)
-        for position, array in zip(moving, arrays, strict=True):
-            filled[position] = array
-        return u(*jax.tree.unflatten(structure, filled))
+        return u(*jax.tree.unflatten(structure, filled(leaves, moving, arrays)))
 
     for family in families:
         if family.algebra.degree > _ALWAYS_IN_RANGE:
@@ -316,10 +288,7 @@ def push_series(
     closed, shape = jax.make_jaxpr(traced, return_shape=True)(*(leaves[p] for p in moving))
     bundles = [bundle(leaves[p], along[p]) for p in moving]
     operands = [laid_out(families, each) for each in bundles]
-    values = interpret_replacing(closed, families, operands)
-    out = jax.tree.structure(shape)
-    primals = [jnp.asarray(primal_of(value)) for value in values]
-    return jax.tree.unflatten(out, primals), jax.tree.unflatten(out, map(SeriesLeaf, values))
+    return jax.tree.structure(shape), interpret_replacing(closed, families, operands)
 
 
 _ALWAYS_IN_RANGE = 7
@@ -353,22 +322,13 @@ def _highest_order(kind: np.dtype) -> int:
     return order
 
 
-@final
-class SeriesLeaf:
-    """A value of the interpreter as a leaf of the output's structure."""
-
-    def __init__(self, value: Value) -> None:
-        self.value = value
+def _primal_array(value: Value) -> Array:
+    return jnp.asarray(primal_of(value))
 
 
-def is_series_leaf(node: Any) -> bool:
-    return isinstance(node, SeriesLeaf)
-
-
-def derivative_of(leaf: SeriesLeaf, families: Families, index: int, place: int) -> Array:
+def derivative_of(value: Value, families: Families, index: int, place: int) -> Array:
     """∂^γ with respect to t at 0: γ! times the Taylor coefficient."""
     family = families[index]
-    primal = jnp.asarray(primal_of(leaf.value))
     factorial = float(family.algebra.factorial(place))  # an integer may not fit
-    term = scale(series_of(leaf.value, families, index)[place], factorial)
-    return instantiate(term, family.lead_shape(place), primal).array
+    term = scale(series_of(value, families, index)[place], factorial)
+    return instantiate(term, family.lead_shape(place), _primal_array(value)).array

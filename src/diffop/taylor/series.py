@@ -8,8 +8,9 @@ top γ (order K) splits into two parts: one that is linear in the operands' own 
 which are collapsed already, and products of lower coefficients, which the family collapses.
 """
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -38,27 +39,18 @@ from .primitive import Form
 
 
 def leibniz(family: Family, product: BilinearMap, left: Series, right: Series) -> Series:
-    """The series of B(a(t), b(t)) for a bilinear B: y_γ = Σ_{α+β=γ} B(a_α, b_β)."""
+    """The series of B(a(t), b(t)) for a bilinear B: y_γ = Σ_{α+β=γ} B(a_α, b_β). If a is b and B
+    symmetric, each product is formed once.
+    """
     result = []
     for place in family.places:
-        lead = family.lead(place)
-        terms = [
-            _times_primal(product, 0, left[place], lead),
-            _times_primal(product, 1, right[place], lead),
-            _inner(family, product, left, right, place),
-        ]
-        result.append(total(terms, lead, product.output))
-    return tuple(result)
-
-
-def squared(family: Family, product: BilinearMap, series: Series) -> Series:
-    """The series of B(a(t), a(t)) for a symmetric B: y_γ = 2 B(a_γ, a_0) + Σ B(a_α, a_β)."""
-    result = []
-    for place in family.places:
-        lead = family.lead(place)
-        linear = _times_primal(product, 0, series[place], lead)
-        rest = family.combine(product, _pairs(family, series, series, place, 2), place)
-        result.append(total([linear, linear, rest], lead, product.output))
+        lead, square = family.lead(place), product.is_square
+        first = _times_primal(product, 0, left[place], lead)
+        second = first if square else _times_primal(product, 1, right[place], lead)
+        of = family.algebra.powers(place, 2) if square else family.algebra.products(place)
+        pairs = [(k, left[i], None if square and i == j else right[j]) for k, i, j in of]
+        rest = family.combine(product, pairs, place)
+        result.append(total([first, second, rest], lead, product.output))
     return tuple(result)
 
 
@@ -177,13 +169,12 @@ def integral(family: Family, slope: Array, slopes: Series, series: Series) -> Se
     """The series of y = ∫ p dx for a p(t) with the primal `slope`, that of y = φ(x(t)) if
     p(t) = φ′(x(t)): y_γ = Σ (w_α/w_γ) x_α p_β, by D y = p D x for any one derivation D.
 
-    The series of p belongs to `below(family)`. Every product is one term of a derivative of φ along
+    The series of p belongs to `family.below`. Every product is one term of a derivative of φ along
     these jets, so it has about the size of the result.
     """
     product, own = multiplication(slope), Full(slope)
-    known = dict(zip(family.algebra.below.monomials, slopes, strict=True))
-    factors = [known.get(monomial, Zero()) for monomial in family.algebra.monomials]
-    rates = _Rates(family.algebra, series)
+    factors = family.series_above(slopes)
+    rates = _rates(family.algebra, series)
     result = []
     for place in family.places:
         lead = family.lead(place)
@@ -213,7 +204,7 @@ def solution(
     in turns. y_γ needs only lower orders of p, so top places of p may be left out (`slopes_below`).
     Every term is one of a derivative of φ along these jets, so it has about the size of the result.
     """
-    product, rates = multiplication(primal), _Rates(family.algebra, series)
+    product, rates = multiplication(primal), _rates(family.algebra, series)
     values: list[Coefficient] = []
     slopes: list[Coefficient] = []
     for place in family.places:
@@ -285,25 +276,16 @@ def _summed(terms: Sequence[Coefficient], lead: int, primal: Any) -> Coefficient
     return without_notes(total(terms, lead, primal))
 
 
-@final
-class _Rates:
+Rates: TypeAlias = Callable[[int, Exponents], Coefficient]
+
+
+def _rates(algebra: Algebra, series: Series) -> Rates:
     """The coefficients w_α x_α of a derivative D x, each made once."""
-
-    def __init__(self, algebra: Algebra, series: Series) -> None:
-        self._algebra = algebra
-        self._series = series
-        self._made: dict[tuple[int, Exponents], Coefficient] = {}
-
-    def of(self, place: int, derivation: Exponents) -> Coefficient:
-        key = place, derivation
-        if key not in self._made:
-            rate = self._algebra.rate(place, derivation)
-            self._made[key] = without_notes(scale(self._series[place], rate))
-        return self._made[key]
+    return functools.cache(lambda i, along: without_notes(scale(series[i], algebra.rate(i, along))))
 
 
 def _integrated(
-    family: Family, product: BilinearMap, rates: _Rates, slopes: Sequence[Coefficient], place: int
+    family: Family, product: BilinearMap, rates: Rates, slopes: Sequence[Coefficient], place: int
 ) -> Coefficient:
     """Σ_α (w_α/w_γ) x_α p_β over the products α β that contain γ, for a derivation with
     weights w.
@@ -311,7 +293,7 @@ def _integrated(
     algebra = family.algebra
     derivation = algebra.derivation(place)
     pairs = [
-        (n, rates.of(i, derivation), slopes[j])
+        (n, rates(i, derivation), slopes[j])
         for n, i, j in algebra.products(place)
         if algebra.rate(i, derivation)
     ]

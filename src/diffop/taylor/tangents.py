@@ -20,10 +20,10 @@ from .coefficients import (
     Coefficient,
     Full,
     Series,
-    Sets,
     Zero,
     all_zero,
     scale,
+    sets,
 )
 from .replacing.second_moments import SecondMoment
 
@@ -163,6 +163,8 @@ class Jets(eqx.Module):
 
 
 _CURVE, _PAIR = Algebra.curve(2), Algebra.closure([(1, 1)])
+_PAIR_IN_CURVES = (0, 0, 1)
+"""The places of s, t and s t among those of curves of order two: s and t are sets at the first."""
 
 
 def family_of(jets: Jets) -> Family:
@@ -203,8 +205,8 @@ def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
 def places_read(jets: Jets, family: Family) -> list[int | None]:
     """For each monomial the place where its derivative is read; None if it is not returned."""
     tops = jets.algebra.tops if jets.top_only else range(len(jets.algebra))
-    pairs = family.moment is not None and jets.algebra == _PAIR
-    carried = (0, 0, 1) if pairs else range(len(jets.algebra))
+    as_curves = family.moment is not None and jets.algebra == _PAIR
+    carried = _PAIR_IN_CURVES if as_curves else range(len(jets.algebra))
     return [at if place in tops else None for place, at in enumerate(carried)]
 
 
@@ -270,8 +272,7 @@ def _as_lines(series: Sequence[Any]) -> Series:
     one set, whose directions meet through a matrix, it is zero.
     """
     *lower, top = series
-    sets = Sets(tuple(lower))
-    return Zero() if all_zero((sets,)) else sets, scale(top, 1 / len(lower))
+    return sets(lower), scale(top, 0.5)
 
 
 def _order(jets: Jets, place: int) -> Any:
@@ -317,11 +318,10 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
             for part in tangent.parts
         ]
         return Blocks(tuple(parts), tangent.shape) if parts else Zero()
-    array = tangent.base if isinstance(tangent, Full) else tangent
-    if jnp.shape(array) != expected:
-        raise ValueError(f"{name} must have shape {expected} here; got {jnp.shape(array)}.")
-    factor = tangent.factor if isinstance(tangent, Full) else 1
-    return Full(_in_type(array, dtype, name), factor)
+    given = tangent if isinstance(tangent, Full) else Full(jnp.asarray(tangent))
+    if given.base.shape != expected:
+        raise ValueError(f"{name} must have shape {expected} here; got {given.base.shape}.")
+    return Full(_in_type(given.base, dtype, name), given.factor)
 
 
 def _in_type(values: Any, dtype: Any, name: str) -> Array:

@@ -18,7 +18,7 @@ from ...operators.vector import Gradient
 from ...taylor import Algebra
 from ...taylor.bundle import Bundle, Family, is_moving, primal_of
 from ...taylor.coefficients import Series, Sets
-from ...taylor.pushforward import SeriesLeaf, at_a_point, derivative_of, push_series
+from ...taylor.pushforward import at_a_point, derivative_of, push_series
 from ...taylor.replacing.cost import evaluation
 from ...taylor.tangents import is_inexact
 from .arrays import FwdJacobian, FwdLaplArray
@@ -37,7 +37,7 @@ def by_plan(
     size: int,
     along: Callable[[GradientRows], Array] | None,
 ) -> list[FwdLaplArray | Array]:
-    """The results of a program whose arrays have `n` directions. `contract` contracts a gradient
+    """The results of a program whose arrays have `size` directions. `along` contracts a gradient
     with all of these; None if it cannot.
     """
     function = jex.jaxpr_as_fun(program)
@@ -46,8 +46,8 @@ def by_plan(
     family = Family(*given, replaceable=along is not None, price=price)
 
     def pushed() -> list[tuple[Array | None, ...]]:
-        _, outputs = push_series(function, tuple(point), (family,), [series])
-        return [_coefficients(family, leaf) for leaf in outputs]
+        _, values = push_series(function, tuple(point), (family,), [series])
+        return [_coefficients(family, each) for each in values]
 
     found = at_a_point(tuple(point), (family,), pushed)
     left = [n for n, parts in enumerate(found) if any(part is None for part in parts)]
@@ -67,16 +67,16 @@ def _numbers(program: jex.ClosedJaxpr) -> int:
     return sum(kind.size * (1 + jnp.iscomplexobj(kind)) for kind in kinds)
 
 
-def _coefficients(family: Family, leaf: SeriesLeaf) -> tuple[Array | None, ...]:
+def _coefficients(family: Family, own: Any) -> tuple[Array | None, ...]:
     """The value alone if it is constant; otherwise value, Jacobian and Laplacian. There is no
     Jacobian if its directions were replaced.
     """
-    value = jnp.asarray(primal_of(leaf.value))
-    if not is_moving(leaf.value):
+    value = jnp.asarray(primal_of(own))
+    if not is_moving(own):
         return (value,)
-    replaced = isinstance(leaf.value, Bundle) and isinstance(leaf.value.series[0][0], Sets)
-    first = None if replaced else derivative_of(leaf, (family,), 0, 0)
-    return value, first, derivative_of(leaf, (family,), 0, 1)
+    replaced = isinstance(own, Bundle) and isinstance(own.series[0][0], Sets)
+    first = None if replaced else derivative_of(own, (family,), 0, 0)
+    return value, first, derivative_of(own, (family,), 0, 1)
 
 
 def _result(value: Array, *derivatives: Array) -> FwdLaplArray | Array:

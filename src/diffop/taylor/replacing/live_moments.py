@@ -20,7 +20,7 @@ from ...kernels import call
 from ..arithmetic import as_block, densify
 from ..coefficients import Coefficient, Full, Sets, Zero, each_set, on_array, parts_of
 from .forms import alike, flat, gram
-from .second_moments import AnyMatrix, DiagonalMatrix, SecondMoment, in_whole, matrix_times
+from .second_moments import SecondMoment
 
 
 def live_moments(
@@ -34,17 +34,16 @@ def live_moments(
     coefficients in these units; known moments are divided by them.
     """
 
-    def met(left: Coefficient, right: Coefficient, p: int, q: int) -> AnyMatrix | None:
+    def met(left: Coefficient, right: Coefficient, p: int, q: int) -> Any:
         return _met(moment, (left, primals[p]), (right, primals[q]), p == q)
 
-    def entry(p: int, q: int) -> AnyMatrix | None:
+    def entry(p: int, q: int) -> Any:
         first, second = units[p], units[q]
         if first is not None and second is not None:
             return met(_over(lower[p], first), _over(lower[q], second), p, q)
         matrix, unit = met(lower[p], lower[q], p, q), second if first is None else first
         if matrix is None or unit is None:
             return matrix
-        assert not isinstance(matrix, DiagonalMatrix)  # only between a value and itself
         return matrix / unit
 
     count = len(lower)
@@ -57,7 +56,7 @@ Along: TypeAlias = tuple[Coefficient, Any]
 """A coefficient of order one, and its primal."""
 
 
-def _met(moment: SecondMoment, left: Along, right: Along, same: bool) -> AnyMatrix | None:
+def _met(moment: SecondMoment, left: Along, right: Along, same: bool) -> Any:
     """Σ_pq A_pᵀ M_pq B_q; `same` if A is B."""
     (first, x), (second, y) = left, right
     assert isinstance(first, Sets) and isinstance(second, Sets)
@@ -67,19 +66,19 @@ def _met(moment: SecondMoment, left: Along, right: Along, same: bool) -> AnyMatr
             matrix = moment.matrix(p, q)
             if matrix is None or isinstance(a, Zero) or isinstance(b, Zero):
                 continue
-            if isinstance(matrix, DiagonalMatrix):
-                terms.append(_gram(matrix.entries, a, x, b, y, same and p == q))
+            if moment.is_line(matrix):
+                terms.append(_gram(matrix, a, x, b, y, same and p == q))
                 continue
             of_a, of_b = densify(a, 1, x), densify(b, 1, y)
             assert isinstance(of_a, Full) and isinstance(of_b, Full)
             rows = Full(flat(of_b.base), of_b.factor)
-            terms.append(jnp.matmul(*alike(flat(of_a.array).T, matrix_times(matrix, rows))))
+            terms.append(jnp.matmul(*alike(flat(of_a.array).T, moment.times(matrix, rows))))
     if len(terms) > 1:
-        terms = [in_whole(term) for term in terms]
+        terms = [moment.in_whole(term) for term in terms]
     return sum(terms[1:], terms[0]) if terms else None
 
 
-def _gram(weights: Any, left: Any, x: Any, right: Any, y: Any, same: bool) -> AnyMatrix:
+def _gram(weights: Any, left: Any, x: Any, right: Any, y: Any, same: bool) -> Any:
     """Σ_r w_r a_r ⊗ b_r as a matrix; `same` if a is b."""
     number, shapes = common_weight(weights), (jnp.shape(x), jnp.shape(y))
     if isinstance(left, Blocks) or isinstance(right, Blocks):
@@ -97,7 +96,7 @@ def _gram(weights: Any, left: Any, x: Any, right: Any, y: Any, same: bool) -> An
             array, sums = dense(met, kind), weights.shape[:-1]
             sizes = tuple(map(math.prod, shapes))[: 1 if diagonal else 2]
             array = array.reshape(*sums, *sizes)
-            return DiagonalMatrix(array) if diagonal else array
+            return array
     left, right = densify(left, 1, x), densify(right, 1, y)
     assert isinstance(left, Full) and isinstance(right, Full)
     if number is not None:

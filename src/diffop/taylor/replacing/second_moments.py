@@ -21,7 +21,7 @@ from that of the directions before.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +30,7 @@ from jaxtyping import Array
 
 from ...array_types import AnyArray
 from ...arrays import times
-from ...coefficients.blocks import Blocks, PairWeights, dense
+from ...coefficients.blocks import Blocks, dense
 from ...record import record, static
 from ..arithmetic import densify, instantiate, total
 from ..coefficients import Coefficient, Full, Sets, Zero
@@ -42,41 +42,27 @@ from .forms import alike, form
 
 @final
 @record
-class DiagonalMatrix:
-    """A matrix that is zero off its diagonal: between entries that no direction moves together, or
-    between the directions of pairs. `entries` are `(*sums, n)`.
-    """
-
-    entries: AnyArray | np.ndarray
-
-
-AnyMatrix: TypeAlias = AnyArray | DiagonalMatrix
-"""One M_pq, with leading axes for the sums."""
-
-
-@final
-@record
 class SecondMoment:
     """The matrices M_pq between sets of directions with some `sizes`, for each of the sums to which
     a family collapses; `sums` is the shape of these, as `weights.shape[:-1]` is for weights.
 
     `matrices[p][q - p]`, p ≤ q, has shape `(*sums, sizes[p], sizes[q])`; None is zero, and
-    M_qp = M_pqᵀ. A diagonal matrix is a `DiagonalMatrix`.
+    M_qp = M_pqᵀ. Of a diagonal matrix there is the diagonal.
     """
 
-    matrices: tuple[tuple[AnyMatrix | None, ...], ...]
+    matrices: tuple[tuple[AnyArray | np.ndarray | None, ...], ...]
     sizes: tuple[int, ...] = static()
     sums: tuple[int, ...] = static()
 
     @classmethod
     def curves(cls, weights: Any) -> "SecondMoment":
         """For n directions: Σ_r w_r a_r ⊗ a_r, with weights `(*sums, n)`."""
-        return cls(((DiagonalMatrix(weights),),), (weights.shape[-1],), weights.shape[:-1])
+        return cls(((weights,),), (weights.shape[-1],), weights.shape[:-1])
 
     @classmethod
     def pairs(cls, weights: Any) -> "SecondMoment":
         """For n directions and n partners: Σ_r w_r D²u(a_r, b_r), with weights `(*sums, n)`."""
-        half, size = DiagonalMatrix(weights * 0.5), weights.shape[-1]
+        half, size = weights * 0.5, weights.shape[-1]
         return cls(((None, half), (None,)), (size, size), weights.shape[:-1])
 
     @classmethod
@@ -88,21 +74,25 @@ class SecondMoment:
     def is_of_pairs(self) -> bool:
         """Whether it is the moment of directions and their partners."""
         (first, *others), *_ = self.matrices
-        return first is None and len(others) == 1 and isinstance(others[0], DiagonalMatrix)
+        return first is None and len(others) == 1 and self.is_line(others[0])
 
     @property
     def is_diagonal(self) -> bool:
         """Whether applying it costs as much as applying weights."""
         every = [matrix for row in self.matrices for matrix in row]
-        return all(matrix is None or isinstance(matrix, DiagonalMatrix) for matrix in every)
+        return all(matrix is None or self.is_line(matrix) for matrix in every)
 
-    def matrix(self, p: int, q: int) -> AnyMatrix | None:
-        if p <= q:
-            return self.matrices[p][q - p]
-        transposed = self.matrices[q][p - q]
-        if transposed is None or isinstance(transposed, DiagonalMatrix):
-            return transposed
-        return jnp.swapaxes(transposed, -1, -2)
+    def is_line(self, matrix: Any) -> bool:
+        """Whether it is the diagonal of a matrix that is zero off it: between entries that no
+        direction moves together, or between the directions of pairs.
+        """
+        return jnp.ndim(matrix) == len(self.sums) + 1
+
+    def matrix(self, p: int, q: int) -> Any:
+        found = self.matrices[min(p, q)][abs(q - p)]
+        return (
+            found if p <= q or found is None or self.is_line(found) else jnp.swapaxes(found, -1, -2)
+        )
 
     def contract(
         self, product: BilinearMap, left: Coefficient, right: Coefficient | None
@@ -110,8 +100,6 @@ class SecondMoment:
         """Σ_pq Σ_ij (M_pq)_ij B(a_pi, b_qj); b = a if there is no b."""
         symmetric = product.form is Form.ENTRYWISE and right is None
         right = left if right is None else right
-        if isinstance(left, Zero) or isinstance(right, Zero):
-            return Zero()
         assert isinstance(left, Sets) and isinstance(right, Sets)
         terms = []
         for p in range(len(self.sizes)):
@@ -133,8 +121,8 @@ class SecondMoment:
             return None
         entrywise = product.form is Form.ENTRYWISE
         if isinstance(left, Blocks) and isinstance(right, Blocks):
-            weights = matrix.entries if isinstance(matrix, DiagonalMatrix) else PairWeights(matrix)
-            met = of_blocks(product, (left, right), (1, 1), weights, summed=True)
+            ties = jnp.ndim(matrix) - len(self.sums)
+            met = of_blocks(product, (left, right), (1, 1), matrix, summed=ties)
             if met is not None:
                 array = dense(met, product.output.dtype)
                 return array.reshape(*self.sums, *product.output.shape)
@@ -146,10 +134,10 @@ class SecondMoment:
             ]
         first, second = (densify(c, 1, x) for c, x in pairs)
         assert isinstance(first, Full) and isinstance(second, Full)
-        if same and not isinstance(matrix, DiagonalMatrix):
+        if same and not self.is_line(matrix):
             result = form(matrix, first).astype(product.output.dtype)
             return times(result, first.factor * first.factor)
-        weighted = matrix_times(matrix, second).astype(product.output.dtype)
+        weighted = self.times(matrix, second).astype(product.output.dtype)
         if entrywise:
             own = first.array.astype(product.output.dtype)
             own = jnp.expand_dims(own, tuple(range(len(self.sums))))
@@ -176,7 +164,7 @@ class SecondMoment:
         rows = [[each.array for each in own if isinstance(each, Full)] for own in sets]
         half = self.matrix(0, 1) if self.is_of_pairs else None
         if half is not None:
-            return [(a, 2 * matrix_times(half, Full(b))) for a, b in rows]
+            return [(a, 2 * self.times(half, Full(b))) for a, b in rows]
         matrix, stacked = self._whole(), map(jnp.concatenate, rows)
         return [(s, jnp.tensordot(*alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
 
@@ -189,27 +177,24 @@ class SecondMoment:
         def block(p: int, q: int) -> Array:
             matrix = self.matrix(p, q)
             shape = (*self.sums, self.sizes[p], self.sizes[q])
-            return jnp.zeros(shape, kind) if matrix is None else in_whole(matrix).astype(kind)
+            return jnp.zeros(shape, kind) if matrix is None else self.in_whole(matrix).astype(kind)
 
         rows = [jnp.concatenate([block(p, q) for q in range(count)], axis=-1) for p in range(count)]
         return jnp.concatenate(rows, axis=-2)
 
+    def times(self, matrix: Any, coefficient: Full) -> Array:
+        """Σ_j M_ij b_j: `(*sums, m, *shape)`."""
+        entries, base = alike(jnp.asarray(matrix), coefficient.base)
+        if self.is_line(matrix):
+            entries = entries.reshape(*entries.shape, *(1,) * (base.ndim - 1))
+            weighted = entries * base.reshape((1,) * (entries.ndim - base.ndim) + base.shape)
+        else:
+            weighted = jnp.tensordot(entries, base, axes=1)
+        return times(weighted, coefficient.factor)
 
-def matrix_times(matrix: AnyMatrix, coefficient: Full) -> Array:
-    """Σ_j M_ij b_j: `(*sums, m, *shape)`."""
-    if isinstance(matrix, DiagonalMatrix):
-        entries, base = alike(jnp.asarray(matrix.entries), coefficient.base)
-        entries = entries.reshape(*entries.shape, *(1,) * (base.ndim - 1))
-        weighted = entries * base.reshape((1,) * (entries.ndim - base.ndim) + base.shape)
-    else:
-        weighted = jnp.tensordot(*alike(matrix, coefficient.base), axes=1)
-    return times(weighted, coefficient.factor)
-
-
-def in_whole(matrix: AnyMatrix) -> Array:
-    """The matrix as an array, with the zeros of a diagonal one."""
-    if not isinstance(matrix, DiagonalMatrix):
-        return matrix
-    entries = jnp.asarray(matrix.entries)
-    unit = jnp.eye(entries.shape[-1], dtype=entries.dtype)
-    return entries[..., None] * jnp.expand_dims(unit, range(entries.ndim - 1))
+    def in_whole(self, matrix: Any) -> Array:
+        """The matrix as an array, with the zeros of a diagonal one."""
+        if not self.is_line(matrix):
+            return matrix
+        unit = jnp.eye(matrix.shape[-1], dtype=matrix.dtype)
+        return jnp.asarray(matrix)[..., None] * jnp.expand_dims(unit, range(matrix.ndim - 1))

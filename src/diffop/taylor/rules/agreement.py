@@ -63,28 +63,12 @@ Structure: TypeAlias = tuple[tuple[Any, ...], ...]
 """A kind for every family and place."""
 
 
-def structure_of(value: Value, families: Families) -> Structure:
-    """Arrays wherever a value's coefficients are nonzero."""
-    return tuple(
-        tuple(_kind(term) for term in series_of(value, families, index))
-        for index in range(len(families))
-    )
-
-
 def _kind(coefficient: Coefficient) -> Any:
     if isinstance(coefficient, Sets):
         return tuple(map(_kind, coefficient.parts))
     if isinstance(coefficient, Zero):
         return None
     return frozenset().union(*map(varying_axes, jax.tree.leaves(coefficient)))
-
-
-def joined(structures: Sequence[Structure]) -> Structure:
-    """Arrays wherever one structure has them."""
-    return tuple(
-        tuple(_wider(kinds) for kinds in zip(*per_family, strict=True))
-        for per_family in zip(*structures, strict=True)
-    )
 
 
 def _wider(kinds: Sequence[Any]) -> Any:
@@ -95,21 +79,23 @@ def _wider(kinds: Sequence[Any]) -> Any:
     return frozenset().union(*arrays) if arrays else None
 
 
-def agreed(families: Families, outcomes: Sequence[Value]) -> Structure:
-    """The common structure of branches for one output: sparse where all coefficients can be."""
+def agreed(families: Families, outcomes: Sequence[Value], sparse: bool = False) -> Structure:
+    """The common structure of values on several paths: arrays wherever one of them has a
+    coefficient, or `sparse` where all coefficients can be.
+    """
     return tuple(
         tuple(
-            _common(terms)
+            _common(terms, sparse)
             for terms in zip(*(series_of(v, families, index) for v in outcomes), strict=True)
         )
         for index in range(len(families))
     )
 
 
-def _common(terms: Sequence[Coefficient]) -> Any:
+def _common(terms: Sequence[Coefficient], sparse: bool) -> Any:
     moving = [term for term in terms if not isinstance(term, Zero)]
     blocks = [term for term in moving if isinstance(term, Blocks)]
-    if blocks and len(blocks) == len(moving):
+    if sparse and blocks and len(blocks) == len(moving):
         common = _places(blocks, len(moving) == len(terms))
         if common.is_sparse:
             return common

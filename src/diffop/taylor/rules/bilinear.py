@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax.extend.core as jex
+import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
@@ -23,7 +24,7 @@ from ..bundle import (
 from ..coefficients import Coefficient, Series
 from ..equation import BilinearMap, LinearMap
 from ..primitive import Form, Primitive, enter, of
-from ..series import divided, leibniz, quotient, squared
+from ..series import divided, leibniz, quotient
 
 
 def bilinear_rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -37,12 +38,7 @@ def bilinear_rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Valu
         form, eqn.params, lambda a, b: bound(a, b)[0], (left, right), output, eqn, sources
     )
 
-    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        if multiply.is_square:
-            return [squared(family, multiply, series[0])]
-        return [leibniz(family, multiply, *series)]
-
-    return expand_families(families, operands, [output], expansion)
+    return _multiplied(families, operands, multiply)
 
 
 def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -50,11 +46,12 @@ def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> 
     x, source = primal_of(operands[0]), source_of(operands[0])
     (output,) = bind(eqn, (x,))
     multiply = BilinearMap(Form.ENTRYWISE, {}, lax.mul, (x, x), output, sources=(source, source))
+    return _multiplied(families, [operands[0]] * 2, multiply)
+
+
+def _multiplied(families: Families, operands: Sequence[Value], by: BilinearMap) -> list[Value]:
     return expand_families(
-        families,
-        operands,
-        [output],
-        lambda family, series: [squared(family, multiply, series[0])],
+        families, operands, [by.output], lambda family, series: [leibniz(family, by, *series)]
     )
 
 
@@ -106,18 +103,10 @@ def _as_used(a: Array, params: dict) -> Array:
     """The triangle that the primitive reads, transposed if asked for; a unit diagonal is
     constant.
     """
-    triangle = _triangle(a, params["lower"], strict=params["unit_diagonal"])
-    if params["transpose_a"]:
-        triangle = lax.transpose(triangle, (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
+    strict = int(params["unit_diagonal"])
+    triangle = jnp.tril(a, -strict) if params["lower"] else jnp.triu(a, strict)
+    triangle = triangle.mT if params["transpose_a"] else triangle
     return triangle.conj() if params["conjugate_a"] else triangle
-
-
-def _triangle(a: Array, lower: bool, strict: bool) -> Array:
-    rows = lax.broadcasted_iota("int32", a.shape, a.ndim - 2)
-    columns = lax.broadcasted_iota("int32", a.shape, a.ndim - 1)
-    below = rows > columns if lower else rows < columns
-    kept = below if strict else below | (rows == columns)
-    return lax.select(kept, a, lax.full_like(a, 0))
 
 
 def _shape(eqn: jex.JaxprEqn, position: int) -> tuple[int, ...]:

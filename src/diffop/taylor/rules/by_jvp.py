@@ -17,10 +17,11 @@ from typing import Any, final
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from ...algebra.algebra import Algebra
-from ..arithmetic import instantiate, linear_map, total
+from ..arithmetic import linear_map, total
 from ..binding import bind, partially_bound, where
 from ..bundle import (
     Families,
@@ -32,7 +33,7 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..coefficients import Coefficient, Full, Series, Zero, all_zero
+from ..coefficients import Coefficient, Full, Series, Zero, all_zero, scale
 from ..equation import LinearMap
 from ..one_jet import push_jet
 from ..primitive import Primitive, enter, enter_others
@@ -101,7 +102,7 @@ class _MovingPart:
         families: Families,
         expansion: Callable[[Family, Sequence[Series]], list[Series]],
     ) -> list[Value]:
-        """All outputs of the equation; `expand` maps dense series of the function's arguments to
+        """All outputs of the equation; `expansion` maps dense series of the function's arguments to
         those of its values.
         """
 
@@ -196,22 +197,17 @@ def _second_order(
     part: _MovingPart, moment: SecondMoment, first: Sequence[Coefficient]
 ) -> list[Coefficient]:
     """Σ_ij M_ij f''(a_i, a_j) / 2 along the pairs that represent a moment."""
-    pairs = moment.as_pairs(first, part.point)
-    still = [rows for rows, _ in pairs]
+    rows, partners = zip(*moment.as_pairs(first, part.point), strict=True)
+    size = len(rows[0])
+    family = Family(np.ones(size), _PAIR, size)
 
-    def push(*partners: Array) -> list[Array]:
-        def along(*directions: tuple[Array, Array]) -> list[Any]:
-            series = [(Full(a), Full(b), Zero()) for a, b in directions]
-            pushed = push_jet(part.function, part.point, series, _PAIR)
-            return [
-                instantiate(y[-1], (), x).array for y, x in zip(pushed, part.values, strict=True)
-            ]
-
-        return [jnp.sum(y, axis=0) for y in jax.vmap(along)(*zip(still, partners, strict=True))]
+    def push(*partners: Array) -> list[Coefficient]:
+        series = [(Full(a), Full(b), Zero()) for a, b in zip(rows, partners, strict=True)]
+        return [terms[-1] for terms in _lower(part, family, series)]
 
     for _ in moment.sums:
         push = jax.vmap(push)
-    return [Full(y, 0.5) for y in push(*(partners for _, partners in pairs))]
+    return [scale(each, 0.5) for each in push(*partners)]
 
 
 def _enter(names: str) -> None:

@@ -36,7 +36,7 @@ from ...arrays import times
 from ...held import KnownArray
 from ..arithmetic import total
 from ..bundle import Family
-from ..coefficients import Coefficient, Full, Series, Zero, scale
+from ..coefficients import Coefficient, Full, Series, Zero, scale, without_notes
 from ..replacing.forms import PRODUCTS
 from ..series import (
     derivative_along,
@@ -47,6 +47,7 @@ from ..series import (
     solution,
 )
 from .entry_factor import EntryFactor
+from .masks import masked_whole
 from .recurrences import KNOWN_ZEROS, Quadratic, Recurrence, coefficients
 
 
@@ -57,22 +58,15 @@ class ByPowers:
 
     recurrence: Recurrence
 
-    def values(self, family: Family, primals: Sequence[Array], series: Series) -> Series:
-        c = self._coefficients(primals, family.order)
-        return _expanded(family, c[1:], primals, powers(family, primals[1], series, family.order))
-
-    def both(
-        self, family: Family, primals: Sequence[Array], series: Series
+    def series(
+        self, family: Family, primals: Sequence[Array], series: Series, slopes: bool
     ) -> tuple[Series, Series]:
-        c = self._coefficients(primals, family.order + 1)
-        of_slope = [times(each, j) for j, each in enumerate(c)]
-        found = powers(family, primals[1], series, family.order)
-        values = _expanded(family, c[1:], primals, found)
-        return values, _expanded(family, of_slope[2:], primals, found)
-
-    def _coefficients(self, primals: Sequence[Array], order: int) -> list[Any]:
         x, value, slope = primals
-        return coefficients(self.recurrence, x, value, slope, order)
+        c = coefficients(self.recurrence, x, value, slope, family.order + slopes)
+        found = powers(family, value, series, family.order)
+        of_slope = [times(each, j) for j, each in enumerate(c)][2:] if slopes else []
+        values = _expanded(family, c[1:], primals, found)
+        return values, _expanded(family, of_slope, primals, found) if slopes else ()
 
 
 def _expanded(
@@ -90,26 +84,14 @@ class ByEquation:
 
     equation: Quadratic
 
-    def values(self, family: Family, primals: Sequence[Array], series: Series) -> Series:
-        return self._solution(family, primals, series, slopes_below=True)[0]
-
-    def both(
-        self, family: Family, primals: Sequence[Array], series: Series
-    ) -> tuple[Series, Series]:
-        return self._solution(family, primals, series)
-
-    def _solution(
-        self,
-        family: Family,
-        primals: Sequence[Array],
-        series: Series,
-        slopes_below: bool = False,
+    def series(
+        self, family: Family, primals: Sequence[Array], series: Series, slopes: bool
     ) -> tuple[Series, Series]:
         (_, value, slope), equation = primals, self.equation
         turn, square = equation.turn, equation.square
         by_turn = _by(EntryFactor(turn(value))) if square else _by_number(equation.linear)
         by_slope = _by(EntryFactor(slope))
-        return solution(family, value, series, by_slope, by_turn, square, slopes_below)
+        return solution(family, value, series, by_slope, by_turn, square, not slopes)
 
 
 CompositionWay: TypeAlias = ByPowers | ByEquation
@@ -144,17 +126,14 @@ def composed_series(
     """
     _, value, slope = primals
     by_slope = _by(EntryFactor(slope))
-    lower = {
-        place: c.array
-        for place, c in enumerate(series)
-        if isinstance(c, Full) and not family.is_top(place)
-    }
+    lower = tuple(
+        Zero() if family.is_top(place) else without_notes(c) for place, c in enumerate(series)
+    )
     known = family.weights is not None and not isinstance(family.weights, jax.Array)
     weights = KnownArray(family.weights) if known else None
-    jets = _Setting(way, family.algebra, family.size, weights, tuple(lower))
+    jets = _Setting(way, family.algebra, family.size, weights)
     result: list[Coefficient] = []
-    for place, array in enumerate(_composed(jets, *primals, *lower.values())):
-        found: Coefficient = Zero() if array is None else Full(array)
+    for place, found in enumerate(_composed(jets, *primals, lower)):
         if family.is_top(place):
             lead = family.lead(place)
             linear = by_slope(series[place], lead)
@@ -167,58 +146,48 @@ def composed_series(
 @final
 @dataclasses.dataclass(frozen=True)
 class _Setting:
-    """The static data: how jets are pushed, which jets, and which coefficients of lower orders
-    there are. They are collapsed with weights if these are known.
-    """
+    """The static data: how jets are pushed, and which jets. Known weights collapse them."""
 
     way: CompositionWay
     algebra: Algebra
     size: int | None
     weights: KnownArray | None
-    present: tuple[int, ...]
 
     @property
     def family(self) -> Family:
         weights = None if self.weights is None else self.weights.array
         return Family(weights=weights, algebra=self.algebra, size=self.size)
 
-    def series(self, lower: Sequence[Array | None]) -> Series:
-        """Arrays of the lower orders as a series without top coefficients."""
-        found = {p: Full(a) for p, a in zip(self.present, lower, strict=True) if a is not None}
-        return tuple(found.get(place, Zero()) for place in range(len(self.algebra)))
-
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _composed(
-    jets: _Setting, x: Array, value: Array, slope: Array, *lower: Array
-) -> tuple[Array | None, ...]:
+def _composed(jets: _Setting, x: Array, value: Array, slope: Array, lower: Series) -> Series:
     """The coefficients of φ(x(t)), at top places without the part of x's own top coefficients. They
     are masked in the loops that compute them.
     """
     slope = checkpoint_name(slope, PRODUCTS)
-    found = _arrays(jets.way.values(jets.family, (x, value, slope), jets.series(lower)))
+    found, _ = jets.way.series(jets.family, (x, value, slope), lower, False)
     return _masked(slope, found)
 
 
 @_composed.defjvp
 def _composed_jvp(
-    jets: _Setting, primals: Sequence[Array], tangents: Sequence[Array]
-) -> tuple[tuple[Array | None, ...], tuple[Array | None, ...]]:
+    jets: _Setting, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Series, Series]:
     """φ(x) and φ′(x) change as x does, which p(t) dx(t) includes. The inputs of both series are
     masked once for both.
     """
-    (x, value, slope, *lower), (dx, _, _, *along) = primals, tangents
-    lower, along = (jets.series(_masked(slope, each)) for each in (lower, along))
-    values, slopes = jets.way.both(jets.family, (x, value, slope), lower)
+    (x, value, slope, lower), (dx, _, _, along) = primals, tangents
+    lower, along = (_masked(slope, each) for each in (lower, along))
+    values, slopes = jets.way.series(jets.family, (x, value, slope), lower, True)
     by_slope, by_tangent = _by(EntryFactor(slope)), _by(EntryFactor(dx))
     moved = derivative_along(jets.family, value, slopes, along, by_slope, by_tangent)
-    return _arrays(values), _arrays(moved)
+    return tuple(map(without_notes, values)), tuple(map(without_notes, moved))
 
 
-def _masked(slope: Array, arrays: Sequence[Array | None]) -> tuple[Array | None, ...]:
+def _masked(slope: Array, series: Series) -> Series:
     """Arrays masked where the slope vanishes."""
     factor = EntryFactor(slope)
-    return tuple(None if a is None else factor.masked(a, whole=True) for a in arrays)
+    return tuple(masked_whole(without_notes(c), factor) for c in series)
 
 
 def _by(factor: EntryFactor) -> Callable[[Coefficient, int], Coefficient]:
@@ -232,8 +201,3 @@ def _by(factor: EntryFactor) -> Callable[[Coefficient, int], Coefficient]:
 
 def _by_number(number: float) -> Callable[[Coefficient, int], Coefficient]:
     return lambda coefficient, _: scale(coefficient, number)
-
-
-def _arrays(series: Series) -> tuple[Array | None, ...]:
-    """An array for each nonzero coefficient."""
-    return tuple(c.array if isinstance(c, Full) else None for c in series)

@@ -1,6 +1,7 @@
 """Rules of branches and loops: they recurse, with one structure of coefficients on all paths."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import jax
@@ -21,7 +22,7 @@ from ..bundle import (
 from ..coefficients import Coefficient, on_array, without_notes
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
-from .agreement import agreed, conform_all, joined, structure_of
+from .agreement import agreed, conform_all
 
 
 def _traced(function: Callable[..., Any], *examples: Any) -> tuple[Callable[..., Any], Any]:
@@ -52,13 +53,11 @@ def _iteration(
     """The step with the least structure of carried values that it maps to itself, and the initial
     values in this structure.
     """
-    structures = [structure_of(value, families) for value in initial]
+    structures = [agreed(families, [value]) for value in initial]
     while True:
         carry = conform_all(initial, structures, families, name)
         traced, (after, _) = _traced(step, carry, row)
-        found = [
-            joined([s, structure_of(v, families)]) for s, v in zip(structures, after, strict=True)
-        ]
+        found = [agreed(families, pair) for pair in zip(carry, after, strict=True)]
         if found == structures:
             break
         structures = found
@@ -73,10 +72,13 @@ def _iteration(
 def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """Each branch is pushed once; then all give coefficients of their common structure."""
     index, *arguments = operands
-    pushed = [_traced(_branch(each, families), arguments) for each in eqn.params["branches"]]
+    pushed = [
+        _traced(partial(interpret, each.jaxpr, each.consts, families), arguments)
+        for each in eqn.params["branches"]
+    ]
     outcomes = zip(*(shapes for _, shapes in pushed), strict=True)
     name = described_equation(eqn)
-    structures = [agreed(families, outcome) for outcome in outcomes]
+    structures = [agreed(families, outcome, sparse=True) for outcome in outcomes]
 
     def conforming(
         branch: Callable[[list[Value]], list[Value]],
@@ -111,10 +113,6 @@ def _without_casts(
     return path
 
 
-def _branch(branch: jex.ClosedJaxpr, families: Families) -> Callable[[list[Value]], list[Value]]:
-    return lambda values: interpret(branch.jaxpr, branch.consts, families, values)
-
-
 def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     test_consts, body_consts = operands[:first], operands[first : first + second]
@@ -138,7 +136,7 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     consts, initial, xs = operands[:first], operands[first:second], operands[second:]
     body = params["jaxpr"]
     name = described_equation(eqn)
-    rows = [_iterated_first(dense_value(x, families, name), families) for x in xs]
+    rows = [_rows_first(dense_value(x, families, name), families, True) for x in xs]
 
     def step(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         outputs = interpret(body.jaxpr, body.consts, families, [*consts, *carry, *row])
@@ -154,7 +152,7 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
         reverse=params["reverse"],
         unroll=params["unroll"],
     )
-    return [*carry, *(_iterated_last(y, families) for y in ys)]
+    return [*carry, *(_rows_first(y, families, False) for y in ys)]
 
 
 def _row(array: Any) -> Any:
@@ -163,22 +161,14 @@ def _row(array: Any) -> Any:
     return varying_alike([row, array])[0]
 
 
-def _iterated_first(value: Value, families: Families) -> Value:
+def _rows_first(value: Value, families: Families, forth: bool) -> Value:
     """The axis that is scanned over, which follows the leading axes of each coefficient, becomes
-    the first.
+    the first, or goes back.
     """
-    return _move_axis(value, families, lambda array, lead: jnp.moveaxis(array, lead, 0))
 
-
-def _iterated_last(value: Value, families: Families) -> Value:
-    return _move_axis(value, families, lambda array, lead: jnp.moveaxis(array, 0, lead))
-
-
-def _move_axis(
-    value: Value, families: Families, move: Callable[[jax.Array, int], jax.Array]
-) -> Value:
     def moved(term: Coefficient, lead: int) -> Coefficient:
-        return on_array(lambda array: move(array, lead), without_notes(term))
+        ends = (lead, 0) if forth else (0, lead)
+        return on_array(lambda array: jnp.moveaxis(array, *ends), without_notes(term))
 
     return each_term(moved, value, families)
 

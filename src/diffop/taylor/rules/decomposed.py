@@ -29,60 +29,39 @@ def pushed_as(
     return interpret(closed.jaxpr, closed.consts, families, operands)
 
 
-def product_of_entries(
-    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
-) -> list[Value]:
+def by_program(made: Callable[[dict[str, Any]], Callable[..., Any]], kind: str) -> Primitive:
+    """The record of a primitive that is pushed as a program, made from its parameters."""
+
+    def rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+        return pushed_as(made(eqn.params), families, operands)
+
+    return Primitive(rule, kind)
+
+
+def _product(x: Array, axes: Sequence[int]) -> Array:
     """Halves are multiplied until one factor is left. If the number is odd, the last factor waits:
     it is a product of fewer factors, so it has fewer directions than the others.
     """
-    axes = eqn.params["axes"]
-    kept = [axis for axis in range(primal_of(operands[0]).ndim) if axis not in axes]
-
-    def tree(x: Array) -> Array:
-        shape = tuple(x.shape[axis] for axis in kept)
-        x = lax.reshape(
-            lax.transpose(x, (*kept, *axes)), (*shape, math.prod(x.shape[a] for a in axes))
-        )
-        if x.shape[-1] == 0:
-            return jnp.ones(shape, x.dtype)
-        odd: list[Array] = []
-        while (count := x.shape[-1]) > 1:
-            half = count // 2
-            if count % 2:
-                odd.append(x[..., -1])
-            x = x[..., :half] * x[..., half : 2 * half]
-        return functools.reduce(lax.mul, [*odd, x[..., 0]])
-
-    return pushed_as(tree, families, operands)
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    shape = tuple(x.shape[axis] for axis in kept)
+    x = lax.reshape(lax.transpose(x, (*kept, *axes)), (*shape, math.prod(x.shape[a] for a in axes)))
+    if x.shape[-1] == 0:
+        return jnp.ones(shape, x.dtype)
+    odd: list[Array] = []
+    while (count := x.shape[-1]) > 1:
+        half = count // 2
+        if count % 2:
+            odd.append(x[..., -1])
+        x = x[..., :half] * x[..., half : 2 * half]
+    return functools.reduce(lax.mul, [*odd, x[..., 0]])
 
 
-def cumulative_product(
-    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
-) -> list[Value]:
-    axis, reverse = eqn.params["axis"], eqn.params["reverse"]
-
-    def tree(x: Array) -> Array:
-        return lax.associative_scan(lax.mul, x, reverse=reverse, axis=axis)
-
-    return pushed_as(tree, families, operands)
+def _stack(*rows: Array, axis: int) -> Array:
+    return lax.concatenate([lax.expand_dims(row, (axis,)) for row in rows], axis)
 
 
-def stack_rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    axis = eqn.params["axis"]
-
-    def concatenation(*rows: Array) -> Array:
-        return lax.concatenate([lax.expand_dims(row, (axis,)) for row in rows], axis)
-
-    return pushed_as(concatenation, families, operands)
-
-
-def unstack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    axis = eqn.params["axis"]
-
-    def rows(x: Array) -> list[Array]:
-        return [lax.index_in_dim(x, i, axis, keepdims=False) for i in range(x.shape[axis])]
-
-    return pushed_as(rows, families, operands)
+def _unstack(x: Array, axis: int) -> list[Array]:
+    return [lax.index_in_dim(x, i, axis, keepdims=False) for i in range(x.shape[axis])]
 
 
 def one_minus_square(
@@ -94,8 +73,15 @@ def one_minus_square(
     return [Bundle(primal, pushed.series)]
 
 
-enter(["reduce_prod"], Primitive(product_of_entries, "decomposed"))
-enter(["cumprod"], Primitive(cumulative_product, "decomposed"))
-enter(["stack"], Primitive(stack_rule, "decomposed"))
-enter(["unstack"], Primitive(unstack, "decomposed"))
+def _enter(name: str, function: Callable[..., Any], *names: str) -> None:
+    def made(params: dict[str, Any]) -> Callable[..., Any]:
+        return functools.partial(function, **{each: params[each] for each in names})
+
+    enter([name], by_program(made, "decomposed"))
+
+
+_enter("reduce_prod", _product, "axes")
+_enter("cumprod", functools.partial(lax.associative_scan, lax.mul), "reverse", "axis")
+_enter("stack", _stack, "axis")
+_enter("unstack", _unstack, "axis")
 enter(["one_minus_square"], Primitive(one_minus_square, "decomposed"))

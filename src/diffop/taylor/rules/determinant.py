@@ -34,7 +34,7 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..coefficients import Coefficient, Series, Zero, scale, zeros
+from ..coefficients import Coefficient, Series, Zero, scale
 from ..equation import BilinearMap
 from ..primitive import Form
 from .decomposed import pushed_as
@@ -158,13 +158,7 @@ def _powers(family: Family, product: BilinearMap, series: Series) -> list[Series
                 for place in below.places
             )
         )
-    return [_at_all_places(family, power) for power in powers[: family.order - 1]]
-
-
-def _at_all_places(family: Family, power: Series) -> Series:
-    known = dict(zip(family.algebra.below.monomials, power, strict=True))
-    (none,) = zeros(1)
-    return tuple(known.get(monomial, none) for monomial in family.algebra.monomials)
+    return [family.series_above(power) for power in powers[: family.order - 1]]
 
 
 def _matrix_product(n: Array) -> BilinearMap:

@@ -9,6 +9,7 @@ from typing import Any, final
 
 import jax.extend.core as jex
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array
 
 from ...arrays import as_array, product_of, type_of
@@ -75,21 +76,20 @@ def along_one(
     if not _is_bounded(eqn, primals, position, order):
         return _integrated(families, eqn, operands, position)
     rate, mask = of(eqn).logarithmic, of(eqn).mask or masked
+    further = Further(of(eqn).recurrence, of(eqn).equation, order)
+
+    def first(values: Sequence[Any]) -> list[Any]:
+        found = programs.first_coefficients(eqn, values, position, order)
+        return found if further.recurrence is None else [values[position], *found]
+
     if _is_sparse(operands[position]) and of(eqn).inner is not Inner.DECLARED:
         (output,) = bind(eqn, primals)
         derivatives = Derivatives(
-            lambda values: programs.taylor_coefficients(eqn, values, position, order)[1:],
-            primals,
-            output,
-            mask,
-            few=True,
+            lambda values: further(first(values)), primals, output, mask, few=True
         )
     else:  # custom rules too: they are traced for the shape of the whole operand
-        found = programs.first_coefficients(eqn, primals, position, order)
-        output = found[0]
-        further = Further(of(eqn).recurrence, of(eqn).equation, order)
-        if further.recurrence is not None:
-            found = [primals[position], *found]
+        found = first(primals)
+        output = found[0 if further.recurrence is None else 1]
         derivatives = Derivatives(further, found, output, mask)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
@@ -115,7 +115,8 @@ class Further:
     def __call__(self, values: Sequence[Any]) -> Sequence[Array]:
         if self.recurrence is None:
             return values[1:]
-        return programs.all_coefficients(self.recurrence, self.order, values[0], values[1:])[1:]
+        x, value, slope = values
+        return recurrences.coefficients(self.recurrence, x, value, slope, self.order)[1:]
 
 
 def expanded(family: Family, derivatives: "Derivatives", series: Series, degree: int) -> Series:
@@ -306,19 +307,15 @@ def _enter_solving(equation: Quadratic, names: str, **known: Any) -> None:
 
 _enter_solving(recurrences.EXPONENTIAL, "exp", mask=masked_whole)
 _enter_solving(recurrences.BINARY, "exp2", mask=masked_whole)
-_enter_solving(recurrences.EXPONENTIAL, "expm1", slope=slopes.of_expm1)
+_enter_solving(recurrences.EXPONENTIAL, "expm1", slope=lax.exp)
 _enter_solving(recurrences.TAN, "tan")
-_tanh, _logistic = recurrences.of_tanh(), recurrences.of_logistic()
-_enter_solving(recurrences.TANH, "tanh", recurrence=_tanh, slope=slopes.slope_of_tanh(_tanh))
+_enter_solving(recurrences.TANH, "tanh", recurrence=recurrences.OF_TANH, slope=slopes.OF_TANH)
 _enter_solving(
-    recurrences.LOGISTIC,
-    "logistic",
-    recurrence=_logistic,
-    slope=slopes.slope_of_logistic(_logistic),
+    recurrences.LOGISTIC, "logistic", recurrence=recurrences.OF_LOGISTIC, slope=slopes.OF_LOGISTIC
 )
 _enter_with(recurrences.oscillating(-1), "sin cos", unmasked)
 _enter_with(recurrences.oscillating(1), "sinh cosh", unmasked)
-_enter_with(recurrences.of_erf(), "erf erfc")
+_enter_with(recurrences.OF_ERF, "erf erfc")
 _enter(
     "acos acosh asin asinh atan atan2 atanh digamma erf_inv lgamma polygamma polynomial",
     in_range=2,

@@ -2,7 +2,8 @@
 Taylor coefficients.
 """
 
-import threading
+import dataclasses
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, final
 
@@ -16,12 +17,11 @@ from ...algebra.algebra import Algebra
 from ...arrays import as_array, times
 from .. import places
 from ..arithmetic import instantiate
-from ..binding import bind, partially_bound, values_of_atoms
+from ..binding import bind, partially_bound
 from ..coefficients import Full, Series, zeros
 from ..one_jet import push_jet
 from ..primitive import Form, of
 from ..program import live_equations
-from .recurrences import Recurrence, coefficients
 
 
 def derivative(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.ClosedJaxpr:
@@ -32,25 +32,7 @@ def derivative(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.
         slope = _own_slope(eqn, x)
         return slope(x) if slope else jax.jvp(function, (x,), (jnp.ones_like(x),))[1][0]
 
-    return _programs.of(("derivative", position), eqn, program, primals)
-
-
-def taylor_coefficients(
-    eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
-) -> list[Array]:
-    """φ(x), then φ^{(j)}(x)/j! for j = 1 … K."""
-    found = first_coefficients(eqn, primals, position, order)
-    return all_coefficients(of(eqn).recurrence, order, primals[position], found)
-
-
-def all_coefficients(
-    recurrence: Recurrence | None, order: int, x: Any, found: Sequence[Array]
-) -> list[Array]:
-    """All Taylor coefficients from the first ones, by the recurrence if there is one."""
-    if recurrence is None:
-        return list(found)
-    value, slope = found
-    return coefficients(recurrence, x, value, slope, order)
+    return _about(("derivative", position), eqn, program, primals)
 
 
 def first_coefficients(
@@ -72,8 +54,8 @@ def first_coefficients(
         slopes = [own(x), *_along_line(lambda x: [own(x)], x, degree - 1)]
         return [*function(x), *(times(each, 1 / k) for k, each in enumerate(slopes, start=1))]
 
-    closed = _programs.of((position, degree), eqn, program, primals)
-    return [as_array(each) for each in _evaluate(closed, primals)]
+    closed = _about((position, degree), eqn, program, primals)
+    return [as_array(each) for each in jex.jaxpr_as_fun(closed)(*primals)]
 
 
 def _along_line(function: Callable[..., list[Any]], x: Array, degree: int) -> list[Array]:
@@ -87,15 +69,6 @@ def _along_line(function: Callable[..., list[Any]], x: Array, degree: int) -> li
 
 def _own_slope(eqn: jex.JaxprEqn, x: Any) -> Callable[[Any], Array] | None:
     return None if jnp.iscomplexobj(x) else of(eqn).slope
-
-
-def _evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
-    environment = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
-    environment.update(zip(closed.jaxpr.invars, operands, strict=True))
-    for eqn in closed.jaxpr.eqns:
-        outputs = bind(eqn, values_of_atoms(environment, eqn.invars))
-        environment.update(zip(eqn.outvars, outputs, strict=True))
-    return values_of_atoms(environment, closed.jaxpr.outvars)
 
 
 def _hashable(params: dict[str, Any]) -> Hashable:
@@ -165,42 +138,23 @@ def _is_one(atom: Any, ones: set[jex.Var]) -> bool:
 
 
 @final
-class _Programs:
-    """The most recently used programs about equations. Threads that trace at once may make a
-    program twice, because tracing takes long and asks for further programs.
-    """
+@dataclasses.dataclass(frozen=True)
+class _About:
+    """A program of an equation's operands, of some types; equal for equal equations and kinds."""
 
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._lock = threading.Lock()
-        self._entries: dict[Hashable, jex.ClosedJaxpr] = {}
-
-    def of(
-        self,
-        kind: Hashable,
-        eqn: jex.JaxprEqn,
-        program: Callable[..., Any],
-        primals: Sequence[Any],
-    ) -> jex.ClosedJaxpr:
-        """A program of an equation's operands, traced once for operands like these."""
-        params = _hashable(eqn.params)
-        if params is None:
-            return _traced(program, primals)
-        key = (kind, eqn.primitive, params, tuple(jax.typeof(primal) for primal in primals))
-        with self._lock:
-            entry = self._entries.get(key)
-        if entry is None:
-            entry = _traced(program, primals)
-        with self._lock:
-            self._entries.pop(key, None)
-            self._entries[key] = entry
-            if len(self._entries) > self._capacity:
-                del self._entries[next(iter(self._entries))]
-        return entry
+    key: Hashable
+    program: Callable[..., Any] = dataclasses.field(compare=False)
+    kinds: tuple[Any, ...]
 
 
-def _traced(program: Callable[..., Any], primals: Sequence[Any]) -> jex.ClosedJaxpr:
-    return _simplified(jax.make_jaxpr(program)(*primals))
+def _about(
+    kind: Hashable, eqn: jex.JaxprEqn, program: Callable[..., Any], primals: Sequence[Any]
+) -> jex.ClosedJaxpr:
+    params, kinds = _hashable(eqn.params), tuple(map(jax.typeof, primals))
+    trace = _traced.__wrapped__ if params is None else _traced
+    return trace(_About((kind, eqn.primitive, params), program, kinds))
 
 
-_programs = _Programs(capacity=1024)
+@functools.lru_cache(maxsize=1024)
+def _traced(about: _About) -> jex.ClosedJaxpr:
+    return _simplified(jax.make_jaxpr(about.program)(*about.kinds))

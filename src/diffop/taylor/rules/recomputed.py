@@ -10,6 +10,7 @@ they are two, as in loops, what is kept needs memory.
 Expansions of operands with equal shapes are traced once, in however many layers they occur.
 """
 
+import dataclasses
 import functools
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -18,8 +19,7 @@ import jax
 from jaxtyping import PyTree
 
 from ...held import KnownArray, with_leaves
-from ...source import Source
-from ..coefficients import Full, Image, Series, Zero, parts_of
+from ..coefficients import Full, Series, Zero, parts_of
 from ..program import own_policy
 
 
@@ -36,8 +36,9 @@ def recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree)
 
     The function's value.
     """
+    plain = jax.tree.map(_without_image, operands, is_leaf=lambda node: isinstance(node, Full))
     held = jax.tree.map(
-        lambda leaf: leaf if isinstance(leaf, jax.Array) else KnownArray(leaf), _numbered(operands)
+        lambda leaf: leaf if isinstance(leaf, jax.Array) else KnownArray(leaf), plain
     )
     return _recomputed(function, how, held)
 
@@ -47,23 +48,11 @@ def _recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree
     return function(how, *with_leaves(operands))
 
 
-def _numbered(operands: PyTree) -> PyTree:
-    """The same with numbers in place of the sources of images. Only their equality matters here.
-    The sources differ in every push, so the program would be traced and kept for each.
+def _without_image(leaf: Any) -> Any:
+    """No rule of an elementwise function reads an image. Its sources differ in every push, so the
+    program would be traced and kept for each.
     """
-    numbers: dict[Source, Source] = {}
-
-    def number(source: Source) -> Source:
-        return numbers.setdefault(source, Source(len(numbers)))
-
-    def numbered(leaf: Any) -> Any:
-        if not isinstance(leaf, Full) or leaf.image is None:
-            return leaf
-        image = leaf.image
-        operand = None if image.operand is None else number(image.operand)
-        return Full(leaf.base, leaf.factor, Image(number(image.source), operand, image.output))
-
-    return jax.tree.map(numbered, operands, is_leaf=lambda node: isinstance(node, Full))
+    return dataclasses.replace(leaf, image=None) if isinstance(leaf, Full) else leaf
 
 
 def is_of_arrays(series: Series) -> bool:

@@ -127,16 +127,7 @@ def gaussian(c: Sequence[Any], x: Any) -> Any:
     return plus(term, times(c[k - 1], -2 * (k - 1) / (k * (k + 1))))
 
 
-def of_erf() -> Recurrence:
-    factors = ((2 / 3, Fraction(1, 2)), (1 / 3, Fraction(3, 2)))
-    return _factored(lambda _, x: x, 0.0, factors, gaussian)
-
-
-def of_logistic() -> Recurrence:
-    factors = ((1.0, Fraction(1, 12)), (1.0, Fraction(1, 6)))
-    return _factored(lambda y, _: y, 0.5, factors, LOGISTIC.further)
-
-
-def of_tanh() -> Recurrence:
-    factors = ((1.0, Fraction(1, 3)), (1.0, Fraction(2, 3)))
-    return _factored(lambda y, _: y, 0.0, factors, TANH.further)
+_third, _sixth = Fraction(1, 3), Fraction(1, 6)
+OF_ERF = _factored(lambda _, x: x, 0.0, ((2 / 3, 3 * _sixth), (1 / 3, 9 * _sixth)), gaussian)
+OF_LOGISTIC = _factored(lambda y, _: y, 0.5, ((1.0, _sixth / 2), (1.0, _sixth)), LOGISTIC.further)
+OF_TANH = _factored(lambda y, _: y, 0.0, ((1.0, _third), (1.0, 2 * _third)), TANH.further)

@@ -17,6 +17,7 @@ from jax import lax
 from jaxtyping import Array
 
 from ...arrays import plus, shifted, times
+from . import recurrences
 from .recurrences import Recurrence
 
 SlopeFormula: TypeAlias = Callable[[Array], Array]
@@ -46,13 +47,5 @@ def _slope(function: SlopeFormula, formula: SlopeFormula, recurrence: Recurrence
     return slope
 
 
-def slope_of_tanh(recurrence: Recurrence) -> SlopeFormula:
-    return _slope(lax.tanh, lambda x: times(_bell(times(x, 2)), 4), recurrence)
-
-
-def slope_of_logistic(recurrence: Recurrence) -> SlopeFormula:
-    return _slope(lax.logistic, _bell, recurrence)
-
-
-def of_expm1(x: Array) -> Array:
-    return lax.exp(x)
+OF_TANH = _slope(lax.tanh, lambda x: times(_bell(times(x, 2)), 4), recurrences.OF_TANH)
+OF_LOGISTIC = _slope(lax.logistic, _bell, recurrences.OF_LOGISTIC)

@@ -1,34 +1,12 @@
-"""Programs as kernels see them: operands, inner programs, names of axes, and memory."""
+"""The memory that programs need."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import jax.extend.core as jex
 
 from ..versions import inner_programs
-
-
-def filled(operands: Sequence[Any], places: Iterable[int], values: Iterable[Any]) -> list[Any]:
-    """The operands with other values at some places."""
-    replaced = dict(zip(places, values, strict=True))
-    return [replaced.get(n, x) for n, x in enumerate(operands)]
-
-
-def names_axes(jaxpr: jex.Jaxpr) -> bool:
-    """Whether an equation sums over named axes, or moves values along them: axes of devices, and
-    axes over which `jax.vmap` maps.
-    """
-    return any(
-        any(isinstance(axis, str) for name in ("axes", "axis_name") for axis in _all(eqn, name))
-        or any(map(names_axes, inner_programs(eqn)))
-        for eqn in jaxpr.eqns
-    )
-
-
-def _all(eqn: jex.JaxprEqn, name: str) -> Any:
-    value = eqn.params.get(name, ())
-    return value if isinstance(value, tuple | list) else (value,)
 
 
 def peak_bytes(closed: jex.ClosedJaxpr, inputs: Iterable[int] | None = None) -> int:
