@@ -250,6 +250,8 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=30, help="of the final measurement")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.blocks < 2:
+        parser.error("--blocks must be at least 2: the error is that of a mean over blocks")
     # One thread of XLA, set before JAX looks for devices: with few, jaxlib 0.10.2 stands still when
     # two batches of determinants are computed at once: each waits on a thread that the other needs.
     os.environ.setdefault("NPROC", "1")
