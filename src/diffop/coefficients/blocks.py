@@ -30,8 +30,8 @@ _PARTS = 64
 @record
 class Blocks:
     """A coefficient as a sum of blocks, for a value of some `shape` after the axis of directions.
-    If it has one number y_r for each basis vector, `source` is the name of y: the program may have
-    computed the sum Σ_r y_r ℓ(e_r) = ℓ(y) of a linear map already (`taylor/notes.py`).
+    If it has one number $y_r$ for each basis vector, `source` is the name of y: the program may
+    have computed the sum $Σ_r y_r ℓ(e_r) = ℓ(y)$ of a linear map already (`taylor/notes.py`).
 
     !!! example
 

@@ -36,12 +36,12 @@ class Zero:
 class Image:
     """What is known of an array of rows $ℓ(e_r)$, for a linear map ℓ.
 
-    In (1 − |x|²) tanh(Wx), the gradient of |x|² is 2x, and the rows of Wx are those of Wᵀ. Where
-    the two meet, Σ_r x_r W e_r is Wx, which the program has computed.
+    In $(1 − |x|²) φ(Wx)$ the gradient of $|x|²$ is $2x$, and the rows of $Wx$ are those of $Wᵀ$.
+    Where the two meet, $Σ_r x_r W e_r$ is $Wx$, which the program has computed.
 
     - `source`: of the array. If it is a vector x, ℓ is the product with x.
     - `operand`: the source of a value to which ℓ was applied, here x.
-    - `output`: what this gave, here Wx.
+    - `output`: what this gave, here $Wx$.
     """
 
     source: Source = static()
