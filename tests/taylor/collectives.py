@@ -101,10 +101,5 @@ if JAX >= (0, 10):  # before, no public function makes such
         lambda x: lax.all_gather(jnp.sin(x), "i", to="invarying") ** 2, jax.P()
     )
 
-if JAX >= (0, 12):
-    COLLECTIVES["pbroadcast"] = _on_devices(
-        lambda x: x * lax.pbroadcast(jnp.sin(x), "i", jnp.int32(0))
-    )
-
 UNMAPPED = ("all_gather_reduced", "reduced", "unreduced", "unreduced_scatter")
 """Those that `jax.vmap` cannot map: one jet at a time."""

@@ -52,7 +52,9 @@ WITHOUT_DERIVATIVE = {
 """Primitives that JAX lists as differentiable and that nothing moves through, by reason."""
 
 ELSEWHERE = {
-    "not in these tests: XLA has none for CPUs": "pbroadcast ragged_all_to_all",
+    "not in these tests: XLA has none for CPUs": (
+        "pbroadcast pbroadcast_dynamic ragged_all_to_all"
+    ),
     "not in these tests: layouts and memories of accelerators": (
         "relayout with_memory_space_constraint"
     ),
@@ -61,7 +63,7 @@ ELSEWHERE = {
     ),
     "`tests/operators/test_explicit_mesh.py`": "reshard",
     "`tests/kernels`": "kernel",
-    "`tests/taylor/test_custom_rules.py`": "custom_vjp_call custom_vmap_call",
+    "`tests/taylor/test_custom_rules.py`": ("custom_vjp_call custom_vmap_call xla_metadata_call"),
     "with `reduce_window_max`, whose jvp it is": "select_and_gather_add",
     "nothing: JAX cannot map it or derive it twice": "ragged_dot_general reduce_window",
     "nothing: JAX < 0.10 makes it in no public function": "all_gather_invariant",
@@ -76,7 +78,12 @@ ELSEWHERE = {
 }
 """Primitives that need devices or formats of their own, by where they are tested."""
 
-LATER = {"relayout", "with_memory_space_constraint"}
+LATER = {
+    "pbroadcast_dynamic",
+    "relayout",
+    "with_memory_space_constraint",
+    "xla_metadata_call",
+}
 """Those of a newer JAX than that of the table."""
 
 
