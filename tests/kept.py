@@ -41,11 +41,11 @@ class Kept:
     def value(self, name: str, compute) -> Any:
         """What `compute()` returns: arrays, in lists and dictionaries."""
         known = self._mode == "check" and self._from.get(name) == self._now
-        missing = name not in self._values
-        if (known or self._mode == "read") and not (missing and _IS_LATER):
-            if missing:
+        if known or self._mode == "read":
+            if name in self._values:
+                return self._values[name]
+            if not _IS_LATER:
                 raise KeyError(f"{name} {_WORD}")
-            return self._values[name]
         with compiling.quickly():  # nothing is said of diffop by how these are compiled
             computed = _listed(compute())
         if self._mode == "write":

@@ -63,7 +63,7 @@ ELSEWHERE = {
     ),
     "`tests/operators/test_explicit_mesh.py`": "reshard",
     "`tests/kernels`": "kernel",
-    "`tests/taylor/test_custom_rules.py`": ("custom_vjp_call custom_vmap_call xla_metadata_call"),
+    "`tests/taylor/test_custom_rules.py`": "custom_vjp_call custom_vmap_call xla_metadata_call",
     "with `reduce_window_max`, whose jvp it is": "select_and_gather_add",
     "nothing: JAX cannot map it or derive it twice": "ragged_dot_general reduce_window",
     "nothing: JAX < 0.10 makes it in no public function": "all_gather_invariant",

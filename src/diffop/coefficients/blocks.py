@@ -52,7 +52,7 @@ class Blocks:
     source: Source | None = static(default=None)
 
     def named_as(self, other: "Blocks") -> "Blocks":
-        """With the other's source if these are its numbers, apart from a separate one."""
+        """With the source of another coefficient if it holds the same arrays, times any numbers."""
         same = len(self.parts) == len(other.parts) and all(
             a.values is b.values for a, b in zip(self.parts, other.parts, strict=True)
         )

@@ -273,8 +273,9 @@ class FactoredForm(QuadraticTerms):
 
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         slot = {self.argnum: self.columns(self._value(point), point, index)}
-        weights = np.full(count(slot), 0.5) if self.weights is None else self.weights
-        weights = weights if index is None or self.weights is None else weights[index]
+        if self.weights is None:
+            return terms_along([slot], np.full(count(slot), 0.5), self.exponents)
+        weights = self.weights if index is None else self.weights[index]
         return terms_along([slot], weights, self.exponents)
 
     def magnitudes(self, point: Point) -> Array | None:

@@ -37,8 +37,9 @@ def own_policy(_: jex.Primitive, *__: Any, name: Any = None, **___: Any) -> bool
 
 class Step(NamedTuple):
     """One equation, with the atoms that it reads, the variables among them, the variables that it
-    writes, and its region. It is `mixing` if there are `axes_mixed`. If it stops a number on which
-    the outputs do not depend, `shifted` is the variable from which that number is subtracted.
+    writes, and its region: the call of `jax.checkpoint` that it belongs to. It is `mixing` if it
+    has `named_axes`. If it stops a number on which the outputs do not depend, `shifted` is the
+    variable from which that number is subtracted.
     """
 
     eqn: jex.JaxprEqn

@@ -205,7 +205,8 @@ def jet(
     **Raises:**
 
     `ValueError` if lengths, structures or shapes do not agree, and for orders whose factorials are
-    out of the range of a primal's type; `TypeError` for integer primals.
+    out of the range of a primal's type; `TypeError` for integer primals, and for terms that a
+    primal's type cannot hold.
 
     !!! example
 

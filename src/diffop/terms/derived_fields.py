@@ -80,9 +80,9 @@ class RowDivergence(eqx.Module):
 
         def symmetric(*args: Any, **kwargs: Any) -> Array:
             value = matrix_of(form.field, Point(args, kwargs), form.argnum, form.dims, str(form))
-            if value.ndim < 2:
-                return value**2 if isinstance(form, FactoredForm) else 2 * value
-            return value @ value.T if isinstance(form, FactoredForm) else value + value.T
+            if isinstance(form, FactoredForm):  # that of an array has no weights: it is constant
+                return value**2 if value.ndim < 2 else value @ value.T
+            return 2 * value if value.ndim < 2 else value + value.T
 
         return row_divergence(symmetric, Point(args, kwargs), form.argnum, form.dims)
 

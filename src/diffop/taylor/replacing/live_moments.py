@@ -95,8 +95,7 @@ def _gram(weights: Any, left: Any, x: Any, right: Any, y: Any, same: bool) -> An
         if met is not None:
             array, sums = dense(met, kind), weights.shape[:-1]
             sizes = tuple(map(math.prod, shapes))[: 1 if diagonal else 2]
-            array = array.reshape(*sums, *sizes)
-            return array
+            return array.reshape(*sums, *sizes)
     left, right = densify(left, 1, x), densify(right, 1, y)
     assert isinstance(left, Full) and isinstance(right, Full)
     if number is not None:

@@ -90,9 +90,9 @@ class SecondMoment:
 
     def matrix(self, p: int, q: int) -> Any:
         found = self.matrices[min(p, q)][abs(q - p)]
-        return (
-            found if p <= q or found is None or self.is_line(found) else jnp.swapaxes(found, -1, -2)
-        )
+        if p <= q or found is None or self.is_line(found):
+            return found
+        return jnp.swapaxes(found, -1, -2)
 
     def contract(
         self, product: BilinearMap, left: Coefficient, right: Coefficient | None
