@@ -26,7 +26,7 @@ BESIDE = (
     "terms/products.py",
 )
 KINDS = {
-    *("Full", "Image", "Blocks", "Block", "Axis", "Range", "Table", "Traced", "Sets", "Zero"),
+    *("Full", "Image", "Blocks", "Block", "Axis", "Range", "Table", "Traced", "Zero"),
     "SecondMoment",
 }
 _EXPORTED = ("__all__", "__dir__")

@@ -19,7 +19,7 @@ from diffop import taylor
 from diffop.algebra.algebra import Algebra
 from diffop.taylor import Blocks
 from diffop.taylor.bundle import Bundle, Family
-from diffop.taylor.coefficients import Full, Sets, Zero
+from diffop.taylor.coefficients import Full, Zero
 from diffop.taylor.interpreter import interpret
 from diffop.taylor.replacing.second_moments import SecondMoment
 
@@ -437,7 +437,7 @@ class Coefficients(NamedTuple):
     """A coefficient, and the array that it is by its definition."""
 
     structured: Any
-    twin: Full | Zero | Sets
+    twin: Full | Zero
 
 
 def _made(rng: Rng, shape: Shape, count: int, pool: dict[Any, Any], kind: str) -> Coefficients:
@@ -499,7 +499,7 @@ def family_of(rng: Rng, shapes: Sequence[Shape]) -> Family:
     kind = number(rng, 0, 5)
     if kind == 5:
         weights = rng.normal(size=(2, count) if flag(rng) else count)
-        return Family(None, Algebra.curve(2), None, SecondMoment.pairs(weights))
+        return Family(weights, Algebra.closure([(1, 1)]), count)
     if kind == 4:
         counts = [count, number(rng, 1, 3)]
         sums = (2,) if flag(rng) else ()
@@ -509,7 +509,7 @@ def family_of(rng: Rng, shapes: Sequence[Shape]) -> Family:
             own[0] = jnp.asarray(rng.normal(size=(*sums, counts[0])))
         beside = jnp.asarray(rng.normal(size=(*sums, *counts))) if flag(rng) else None
         moment = SecondMoment(((own[0], beside), (own[1],)), tuple(counts), sums)
-        return Family(None, Algebra.curve(2), None, moment)
+        return Family.by_moment(moment)
     every: list[Any] = [None, np.ones(count), rng.normal(size=count), rng.normal(size=(2, count))]
     return Family(every[kind], Algebra.curve(number(rng, 2, 3)), count)
 
@@ -522,15 +522,10 @@ def operand(
     for place in family.places:
         if family.is_top(place):
             series.append(_top(rng, family, shape, place, pool))
-        elif family.moment is not None:
-            kinds = [kind, _any_kind(rng)]
-            pairs = zip(family.moment.sizes, kinds, strict=True)
-            parts = [_lower(rng, shape, n, pool, each) for n, each in pairs]
-            series.append(Coefficients(*(Sets(each) for each in zip(*parts, strict=True))))
         else:
-            assert family.size is not None
+            (count,) = family.lead_shape(place)
             own = _any_kind(rng) if place else kind
-            series.append(_lower(rng, shape, family.size, pool, own))
+            series.append(_lower(rng, shape, count, pool, own))
     primal = jnp.asarray(rng.uniform(0.3, 1.5, shape))
     return [Bundle(primal, (tuple(each),)) for each in zip(*series, strict=True)]
 

@@ -26,6 +26,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias, final
 
@@ -135,6 +136,13 @@ class Algebra:
     def closure(cls, maximal: Iterable[Exponents]) -> "Algebra":
         """The monomials that divide one of these, and no relations."""
         return _closure(frozenset(maximal))
+
+    @classmethod
+    def squares(cls, parameters: int) -> "Algebra":
+        """Parameters of which each two have the same product, $t_i t_j = t_1²$: the algebra of a
+        quadratic form, whose matrix weights the products.
+        """
+        return _squares(parameters)
 
     def __len__(self) -> int:
         return len(self.monomials)
@@ -284,6 +292,14 @@ def _closure(maximal: frozenset[Exponents]) -> Algebra:
         for divisor in itertools.product(*(range(power + 1) for power in monomial))
     }
     return _of(tuple(sorted(filter(any, kept), key=lambda monomial: (sum(monomial), monomial))))
+
+
+@functools.cache
+def _squares(parameters: int) -> Algebra:
+    single = units(parameters)
+    pairs = itertools.combinations_with_replacement(single, 2)
+    square, *others = (tuple(map(operator.add, *each)) for each in pairs)
+    return _of((*single, square), tuple((each, ((parameters, 1),)) for each in others))
 
 
 @functools.cache

@@ -19,18 +19,15 @@ from jax.core import Tracer
 from ..arrays import as_array, plus, type_of, zeros_like
 from ..coefficients.block import Block, of_array
 from ..coefficients.blocks import Blocks, collected, dense, moved
+from ..devices import varying_over
 from ..versions import varying_axes
 from . import places, products
 from .coefficients import (
     Coefficient,
     Full,
-    Sets,
     Zero,
     all_zero,
-    each_set,
     scale,
-    sets,
-    varying,
 )
 from .dense import of_arrays
 from .equation import BilinearMap, LinearMap
@@ -45,10 +42,14 @@ Asker: TypeAlias = str | LinearMap | None
 
 
 def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None) -> Coefficient:
-    """A structured coefficient as an array; `name` is the primitive that asks for it."""
-    if isinstance(coefficient, Sets):
-        return each_set(lambda part: densify(part, lead, primal, name), coefficient)
-    if not isinstance(coefficient, Blocks):
+    """A coefficient as an array, or zero."""
+    c = coefficient
+    return c if isinstance(c, Zero) else full(c, lead, primal, name)
+
+
+def full(coefficient: Full | Blocks, lead: int, primal: Any, name: Asker = None) -> Full:
+    """A coefficient as an array; `name` is the primitive that asks for it."""
+    if isinstance(coefficient, Full):
         return coefficient
     if name is not None and jnp.ndim(primal) > 0:
         _log(name if isinstance(name, str) else name.described)
@@ -58,7 +59,7 @@ def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None
         c, factor = Blocks((part.with_values(part.values, 1),), c.shape), part.factor
     array = dense(c, type_of(primal))
     array = array if lead == 1 else array[0]  # blocks always have an axis for directions
-    return varying(Full(array, factor), varying_axes(primal))
+    return Full(varying_over(array, varying_axes(primal)), factor)
 
 
 def _log(name: str) -> None:
@@ -80,18 +81,14 @@ def total(
     return result
 
 
-def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any, name: Asker) -> Coefficient:
-    if isinstance(left, Sets) and isinstance(right, Sets):
-        pairs = zip(left.parts, right.parts, strict=True)
-        return sets([total(pair, 1, primal, name) for pair in pairs])
+def _add(left: Any, right: Any, lead: int, primal: Any, name: Asker) -> Coefficient:
     if isinstance(left, Blocks) and isinstance(right, Blocks):
         sums = collected([*left.parts, *right.parts], left.shape)
         return unless_full(sums.named_as(left), lead, primal)
     if isinstance(left, Full) and isinstance(right, Full) and left.image and right.image:
         if left.image.source == right.image.source:
             return Full(left.base, left.factor + right.factor, left.image)
-    arrays = [densify(each, lead, primal, name) for each in (left, right)]
-    first, second = (each.array for each in arrays if isinstance(each, Full))
+    first, second = (full(each, lead, primal, name).array for each in (left, right))
     return Full(plus(first, second))
 
 
@@ -108,8 +105,6 @@ def linear_map(
     """The images of coefficients under a map that is jointly linear in them."""
     if all_zero(operands):
         return [Zero() for _ in function.outputs]
-    if any(isinstance(operand, Sets) for operand in operands):
-        return _by_part(function, operands)
     signs = function.record.signs
     if signs is not None and _same_types(function):
         (output,) = function.outputs
@@ -154,15 +149,6 @@ def _same_types(function: LinearMap) -> bool:
     output = jax.typeof(function.outputs[0])
     kinds = [jax.typeof(function.primal(k)) for k in range(len(function.chosen))]
     return all(kind.dtype == output.dtype and kind.ndim in (0, output.ndim) for kind in kinds)
-
-
-def _by_part(function: LinearMap, operands: Sequence[Coefficient]) -> list[Coefficient]:
-    (count,) = {len(c.parts) for c in operands if isinstance(c, Sets)}
-    columns = [
-        linear_map(function, 1, [c.parts[i] if isinstance(c, Sets) else c for c in operands])
-        for i in range(count)
-    ]
-    return [sets(parts) for parts in zip(*columns, strict=True)]
 
 
 def _structured(function: LinearMap, k: int, operand: Blocks, lead: int) -> list[Coefficient]:
@@ -223,27 +209,14 @@ def bilinear_map(
     """
     if isinstance(left, Zero) or isinstance(right, Zero):
         return Zero()
-    if isinstance(left, Sets) or isinstance(right, Sets):
-        return _by_set(product, left, right, leads)
     if isinstance(left, Blocks) or isinstance(right, Blocks):
         result = products.of_blocks(product, (left, right), leads)
         if result is not None:
             made = unless_full(result, max(leads), product.output)
             return noted_product(product, (left, right), leads, made)
         pairs = zip((left, right), leads, product.operands, strict=True)
-        left, right = (densify(c, lead, x, product.described) for c, lead, x in pairs)
-    assert isinstance(left, Full) and isinstance(right, Full)
+        left, right = (full(c, lead, x, product.described) for c, lead, x in pairs)
     return of_arrays(product, left, right, leads)
-
-
-def _by_set(
-    product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
-) -> Coefficient:
-    """Sets times a primal. Two coefficients along sets meet only in the second moment."""
-    if isinstance(left, Sets):
-        return sets([bilinear_map(product, part, right, leads) for part in left.parts])
-    assert isinstance(right, Sets)
-    return sets([bilinear_map(product, left, part, leads) for part in right.parts])
 
 
 def known_scalar(value: Any) -> float | None:
@@ -261,9 +234,7 @@ def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: A
     """The same coefficient as an array, even if it is zero."""
     if isinstance(coefficient, Zero):
         return Full(jnp.broadcast_to(jnp.zeros_like(primal), (*lead_shape, *jnp.shape(primal))))
-    full = densify(coefficient, len(lead_shape), primal)
-    assert isinstance(full, Full)
-    return full
+    return full(coefficient, len(lead_shape), primal)
 
 
 def multiplication(operand: Any) -> BilinearMap:

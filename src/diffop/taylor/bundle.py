@@ -2,13 +2,13 @@
 families.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
 
-from ..algebra.algebra import Algebra
+from ..algebra.algebra import Algebra, ProductTerm
 from ..array_types import AnyArray, CollapsingWeights
 from ..arrays import as_array, sum_over, type_of, weighted_sum
 from ..coefficients import blocks
@@ -25,7 +25,6 @@ from .coefficients import (
     Series,
     Zero,
     all_zero,
-    each_set,
     scale,
     varying,
     without_notes,
@@ -36,8 +35,10 @@ from .primitive import Form
 from .products import broadcast_coefficient
 from .replacing.second_moments import SecondMoment
 
-Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient | None]
-"""A product to be formed: its factor, and its two operands; None for the same one twice."""
+Factors: TypeAlias = Mapping[int, Coefficient] | Series
+"""Coefficients by their places."""
+Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient]
+"""A product to be formed: its factor, and its two operands."""
 
 
 @final
@@ -52,10 +53,11 @@ class Family:
     rule linearly (the collapse). With `weights` of shape (m, size) there are m such sums; with
     `weights=None` all jets are kept. `size=None` is a single jet without an axis for directions.
 
-    Pairs of directions, and directions that were replaced, have a `moment` instead of weights. The
-    jets are then curves of order two, and coefficients of order one are `Sets`. Directions may be
-    replaced if the family is `replaceable`, that is, if only order two is read at the end. `price`
-    is the number of multiply-adds of other computations that a replacement makes necessary.
+    Directions that meet through a matrix have a `moment` instead of weights: directions that were
+    replaced, one set of them at each place below the top (`Algebra.squares`). Directions may be
+    replaced if the family is `replaceable`, that is, if only a top of degree two is read at the
+    end. `price` is the number of multiply-adds of other computations that a replacement makes
+    necessary.
     """
 
     weights: CollapsingWeights | None
@@ -64,6 +66,12 @@ class Family:
     moment: SecondMoment | None = None
     replaceable: bool = static(default=False)
     price: float = static(default=0.0)
+
+    @classmethod
+    def by_moment(cls, moment: SecondMoment, replaceable: bool = False) -> "Family":
+        """Sets of directions that meet through the matrices of a moment."""
+        algebra, size = Algebra.squares(len(moment.sizes)), sum(moment.sizes)
+        return cls(None, algebra, size, moment, replaceable)
 
     @property
     def order(self) -> int:
@@ -79,13 +87,11 @@ class Family:
 
     def lead(self, place: int) -> int:
         """How many axes the coefficient at a place has in front of the primal's axes."""
-        if self.moment is not None and not self.is_top(place):
-            return 1
         return len(self.lead_shape(place))
 
     def lead_shape(self, place: int) -> tuple[int, ...]:
-        if self.moment is not None and self.is_top(place):
-            return self.moment.sums
+        if self.moment is not None:
+            return self.moment.lead_shape(place)
         if self.weights is not None and self.is_top(place):
             return self.weights.shape[:-1]
         return () if self.size is None else (self.size,)
@@ -108,8 +114,7 @@ class Family:
         """The same jets without their maximal monomials, so that nothing is collapsed. Rules need
         only this of a factor that is multiplied by a value that moves.
         """
-        size = self.size if self.moment is None else sum(self.moment.sizes)
-        return Family(weights=None, algebra=self.algebra.below, size=size)
+        return Family(None, self.algebra.below, self.size, self.moment)
 
     def series_below(self, series: Series) -> Series:
         """The coefficients that belong to `below`."""
@@ -120,11 +125,9 @@ class Family:
         known = dict(zip(self.algebra.below.monomials, series, strict=True))
         return tuple(known.get(monomial, Zero()) for monomial in self.algebra.monomials)
 
-    def instantiate(self, coefficient: Coefficient, place: int, primal: Any) -> Coefficient:
+    def instantiate(self, coefficient: Coefficient, place: int, primal: Any) -> Full:
         """The same coefficient with arrays wherever the family allows it."""
-        if self.is_top(place) or self.moment is None:
-            return instantiate(coefficient, self.lead_shape(place), primal)
-        return self.moment.instantiate(coefficient, primal)
+        return instantiate(coefficient, self.lead_shape(place), primal)
 
     def collapse(self, coefficient: Coefficient, primal: Any) -> Coefficient:
         """Σ_r w_r c_r of a coefficient that is held jet by jet."""
@@ -137,31 +140,45 @@ class Family:
         assert isinstance(coefficient, Full)
         return _weighted_sum(self.weights, coefficient)
 
-    def combine(self, product: BilinearMap, pairs: Sequence[Pair], place: int) -> Coefficient:
-        """Σ B(a, b) of products of lower coefficients; at a top place their weighted sum.
+    def combine(
+        self,
+        product: BilinearMap,
+        terms: Iterable[ProductTerm],
+        left: Factors,
+        right: Factors,
+        place: int,
+    ) -> Coefficient:
+        """Σ k B(a_i, b_j) over terms (k, i, j) of lower coefficients; at a top place their weighted
+        sum.
 
         Products of directions are not formed there if they can be summed at once: of blocks, and of
         matrices in a dot. Other products are formed for each direction, and then summed together.
         """
-        pairs = [
-            pair for pair in pairs if not (isinstance(pair[1], Zero) or isinstance(pair[2], Zero))
+        terms = [
+            (k, i, j)
+            for k, i, j in terms
+            if not (isinstance(left[i], Zero) or isinstance(right[j], Zero))
         ]
-        if not pairs:
+        if not terms:
             return Zero()
-        if not self.is_top(place):
-            return self._products(product, pairs)
+        lead, output = self.lead(place), product.output
         if self.moment is not None:
-            terms = [scale(self.moment.contract(product, a, b), k) for k, a, b in pairs]
-            return total(terms, self.lead(place), product.output)
-        if self.weights is None:
+            same = left is right
+            met = [
+                (k, self.moment.met(product, left[i], right[j], i, j, same and i == j))
+                for k, i, j in terms
+            ]
+            return total([scale(each, k) for k, each in met], lead, output)
+        pairs = [(k, left[i], right[j]) for k, i, j in terms]
+        if self.weights is None or not self.is_top(place):
             return self._products(product, pairs)
         dots = product.form is Form.DOT and self.size is not None and jnp.ndim(self.weights) == 1
         structured = [p for p in pairs if dots or any(isinstance(c, Blocks) for c in p[1:])]
-        terms = [scale(self._met(product, a, b, place), k) for k, a, b in structured]
+        sums = [scale(self._met(product, a, b, place), k) for k, a, b in structured]
         others = [pair for pair in pairs if pair not in structured]
         if others:
-            terms.append(self.collapse(self._products(product, others), product.output))
-        return total(terms, self.lead(place), product.output)
+            sums.append(self.collapse(self._products(product, others), output))
+        return total(sums, lead, output)
 
     @property
     def _each_weight(self) -> Any:
@@ -170,13 +187,12 @@ class Family:
         return self.weights if number is None else number
 
     def _met(
-        self, product: BilinearMap, left: Coefficient, right: Coefficient | None, place: int
+        self, product: BilinearMap, left: Coefficient, right: Coefficient, place: int
     ) -> Coefficient:
         """$Σ_r w_r B(a_r, b_r)$ without the products of each direction: of blocks, and of matrices
         in a dot, which is contracted over directions as well.
         """
-        pair = (left, left if right is None else right)
-        leads = (self.jet_axes, self.jet_axes)
+        pair, leads = (left, right), (self.jet_axes, self.jet_axes)
         met = products.of_blocks(product, pair, leads, self._each_weight, summed=1)
         if met is None:
             return self.collapse(bilinear_map(product, *pair, leads), product.output)
@@ -187,8 +203,7 @@ class Family:
         leads = (self.jet_axes, self.jet_axes)
         alike: dict[int | float, list[Coefficient]] = {}
         for k, a, b in pairs:
-            formed = bilinear_map(product, a, a if b is None else b, leads)
-            alike.setdefault(k, []).append(formed)
+            alike.setdefault(k, []).append(bilinear_map(product, a, b, leads))
         terms = [scale(total(each, self.jet_axes, product.output), k) for k, each in alike.items()]
         return total(terms, self.jet_axes, product.output)
 
@@ -263,10 +278,7 @@ def each_term(
     if not isinstance(value, Bundle):
         return value
     series = tuple(
-        tuple(
-            each_set(lambda part, lead=family.lead(place): function(part, lead), term)
-            for place, term in enumerate(terms)
-        )
+        tuple(function(term, family.lead(place)) for place, term in enumerate(terms))
         for family, terms in zip(families, value.series, strict=True)
     )
     return Bundle(value.primal, series)

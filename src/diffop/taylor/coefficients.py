@@ -1,14 +1,13 @@
 """Coefficients of Taylor series, by the structure of their zeros.
 
 A coefficient belongs to a value of the program (its *primal*). It has the primal's shape after
-leading axes, one for the directions or for the collapsed sums (see `Family`). There are four kinds:
+leading axes, one for the directions or for the collapsed sums (see `Family`). There are three
+kinds:
 
 - `Zero`: nothing is stored.
 - `Full`: one array.
 - `Blocks`: arrays whose axes say which directions and which entries they belong to (all basis
     vectors, or a sample of them, before the first dense layer).
-- `Sets`: several sets of directions side by side, each with its own structure (where directions
-    were replaced, see `second_moments`).
 """
 
 from collections.abc import Callable, Sequence
@@ -85,15 +84,7 @@ class Full:
         return times(self.base, self.factor)
 
 
-@final
-@record
-class Sets:
-    """A coefficient along several sets of directions, one part for each."""
-
-    parts: tuple["Zero | Full | Blocks", ...]
-
-
-Coefficient: TypeAlias = Zero | Full | Blocks | Sets
+Coefficient: TypeAlias = Zero | Full | Blocks
 Series: TypeAlias = tuple[Coefficient, ...]
 """The coefficients of order 1, …, K of one value along one family (index k − 1 holds order k)."""
 
@@ -104,23 +95,6 @@ def all_zero(series: Sequence[Coefficient]) -> bool:
 
 def zeros(order: int) -> Series:
     return (Zero(),) * order
-
-
-def sets(parts: Sequence[Any]) -> Coefficient:
-    """Parts side by side, or zero if all of them are zero."""
-    return Zero() if all_zero(parts) else Sets(tuple(parts))
-
-
-def parts_of(coefficient: Coefficient) -> tuple[Any, ...]:
-    """Its parts along sets of directions; itself if there is one set."""
-    return coefficient.parts if isinstance(coefficient, Sets) else (coefficient,)
-
-
-def each_set(function: Callable[[Any], Coefficient], coefficient: Coefficient) -> Coefficient:
-    """A function applied to a coefficient, set by set if there are several."""
-    if isinstance(coefficient, Sets):
-        return sets([function(part) for part in coefficient.parts])
-    return function(coefficient)
 
 
 def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
@@ -136,10 +110,8 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
         if _is_ordinary(number):
             return Full(c.base, number, c.image)
         return Full(times(c.base, number))
-    if isinstance(coefficient, Blocks):
-        parts = tuple(_scaled(part, factor) for part in coefficient.parts)
-        return Blocks(parts, coefficient.shape).named_as(coefficient)
-    return sets([scale(part, factor) for part in coefficient.parts])
+    parts = tuple(_scaled(part, factor) for part in coefficient.parts)
+    return Blocks(parts, coefficient.shape).named_as(coefficient)
 
 
 def _scaled(part: Block, factor: float | int) -> Block:
@@ -174,6 +146,4 @@ def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
         return c
     if isinstance(c, Full):
         return Full(varying_over(c.base, axes), c.factor, c.image)
-    if isinstance(c, Blocks):
-        return jax.tree.map(lambda array: varying_over(array, axes), c)
-    return sets([varying(part, axes) for part in c.parts])
+    return jax.tree.map(lambda array: varying_over(array, axes), c)

@@ -27,7 +27,7 @@ from .bundle import (
     laid_out,
     primal_of,
 )
-from .coefficients import Coefficient, Full, parts_of
+from .coefficients import Coefficient, Full
 from .primitive import of, rule_of
 from .program import Atom, Constant, Program, Step, Uses, flatten, stretches
 
@@ -150,8 +150,8 @@ def _takes_rows(value: Value | None) -> bool:
         return False
     if is_divided(jax.typeof(value.primal)):
         return False
-    parts = [part for series in value.series for c in series for part in parts_of(c)]
-    return value.primal.size <= _FEW or not any(isinstance(part, Blocks) for part in parts)
+    terms = [term for series in value.series for term in series]
+    return value.primal.size <= _FEW or not any(isinstance(term, Blocks) for term in terms)
 
 
 def _following_largest(stopped: Any, value: Bundle, families: Sequence[Family]) -> Value:

@@ -11,7 +11,7 @@ from ..arrays import at_run_time
 from ..coefficients import relations
 from ..coefficients.block import of_array
 from ..coefficients.blocks import Blocks, CollapsedWeights, moved, multiplied
-from .coefficients import Coefficient, Full, Sets, sets
+from .coefficients import Coefficient, Full
 from .equation import BilinearMap
 from .primitive import Form
 
@@ -59,8 +59,6 @@ def broadcast_coefficient(
     """The coefficient of a value that is broadcast along axes of size one, or from a scalar."""
     if before == after:
         return c
-    if isinstance(c, Sets):  # each part has to check whether it belongs to a scalar
-        return sets([broadcast_coefficient(part, 1, before, after) for part in c.parts])
     if isinstance(c, Blocks):
         spread = moved(c, relations.entrywise(after, [before]), None)
         assert spread is not None

@@ -146,7 +146,7 @@ def at_a_point(
 def _push_in_chunks(
     u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Jets, family: Family, size: int
 ) -> tuple[PyTree, ...]:
-    places, jets = places_read(jets, family), by_weights(jets, args)
+    places, jets = places_read(jets), by_weights(jets, args)
 
     def top(tangents: PyTree, weights: Array) -> PyTree:
         part = dataclasses.replace(jets, tangents=tangents, weights=weights)  # pyright: ignore
@@ -166,7 +166,7 @@ def _push_together(
     families = tuple(family for _, family in jets)
     leaves = jax.tree.leaves(args)
     series = [flat_tangents(*each, args, leaves) for each in jets]
-    structure, values = push_series(u, args, families, series)
+    structure, values, _ = push_series(u, args, families, series)
 
     def derivative(index: int, place: int | None) -> PyTree:
         if place is None:
@@ -176,8 +176,8 @@ def _push_together(
     return Pushed(
         structure.unflatten(map(_primal_array, values)),
         [
-            tuple(derivative(index, place) for place in places_read(each, family))
-            for index, (each, family) in enumerate(jets)
+            tuple(derivative(index, place) for place in places_read(each))
+            for index, (each, _) in enumerate(jets)
         ],
     )
 
@@ -241,7 +241,7 @@ def jet(
         )
         for leaf, terms in zip(leaves, per_leaf, strict=True)
     ]
-    structure, values = push_series(fun, primals, (family,), [coefficients])
+    structure, values, _ = push_series(fun, primals, (family,), [coefficients])
     terms = [[derivative_of(v, (family,), 0, place) for place in family.places] for v in values]
     return structure.unflatten(map(_primal_array, values)), structure.unflatten(terms)
 
@@ -270,9 +270,9 @@ def push_series(
     args: tuple[PyTree, ...],
     families: Families,
     series: Sequence[Sequence[Series]],
-) -> tuple[Any, list[Value]]:
-    """Traces u in its moving leaves and interprets it: the structure of u(*args), and its leaves as
-    values with their series.
+) -> tuple[Any, list[Value], Families]:
+    """Traces u in its moving leaves and interprets it: the structure of u(*args), its leaves as
+    values with their series, and the families of these, in which directions may be replaced.
     """
     leaves, structure = jax.tree.flatten(args)
     along = list(zip(*series, strict=True)) or [()] * len(leaves)
@@ -289,7 +289,7 @@ def push_series(
     closed, shape = jax.make_jaxpr(traced, return_shape=True)(*(leaves[p] for p in moving))
     bundles = [bundle(leaves[p], along[p]) for p in moving]
     operands = [laid_out(families, each) for each in bundles]
-    return jax.tree.structure(shape), interpret_replacing(closed, families, operands)
+    return jax.tree.structure(shape), *interpret_replacing(closed, families, operands)
 
 
 _ALWAYS_IN_RANGE = 7
@@ -328,8 +328,11 @@ def _primal_array(value: Value) -> Array:
 
 
 def derivative_of(value: Value, families: Families, index: int, place: int) -> Array:
-    """∂^γ with respect to t at 0: γ! times the Taylor coefficient."""
+    """∂^γ with respect to t at 0: γ! times the Taylor coefficient, of a family before directions
+    were replaced. The top is the last place then as well.
+    """
     family = families[index]
     factorial = float(family.algebra.factorial(place))  # an integer may not fit
-    term = scale(series_of(value, families, index)[place], factorial)
+    from_end = place - len(family.algebra)
+    term = scale(series_of(value, families, index)[from_end], factorial)
     return instantiate(term, family.lead_shape(place), _primal_array(value)).array

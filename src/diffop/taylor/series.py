@@ -21,15 +21,13 @@ from ..algebra.algebra import Algebra, Exponents
 from ..arrays import as_array
 from ..coefficients.blocks import Blocks
 from .arithmetic import bilinear_map, known_scalar, multiplication, total
-from .bundle import Family, Pair
+from .bundle import Family
 from .coefficients import (
     Coefficient,
     Full,
     Image,
     Series,
-    Sets,
     Zero,
-    each_set,
     scale,
     without_notes,
     zeros,
@@ -47,9 +45,10 @@ def leibniz(family: Family, product: BilinearMap, left: Series, right: Series) -
         lead, square = family.lead(place), product.is_square
         first = _times_primal(product, 0, left[place], lead)
         second = first if square else _times_primal(product, 1, right[place], lead)
-        of = family.algebra.powers(place, 2) if square else family.algebra.products(place)
-        pairs = [(k, left[i], None if square and i == j else right[j]) for k, i, j in of]
-        rest = family.combine(product, pairs, place)
+        if square:
+            rest = _square(family, product, left, place)
+        else:
+            rest = _inner(family, product, left, right, place)
         result.append(total([first, second, rest], lead, product.output))
     return tuple(result)
 
@@ -71,8 +70,12 @@ def _inner(
     family: Family, product: BilinearMap, left: Series, right: Series, place: int
 ) -> Coefficient:
     """Σ B(a_α, b_β) over α + β = γ, both nonzero; collapsed at a top place."""
-    pairs = [(k, left[i], right[j]) for k, i, j in family.algebra.products(place)]
-    return family.combine(product, pairs, place)
+    return family.combine(product, family.algebra.products(place), left, right, place)
+
+
+def _square(family: Family, product: BilinearMap, series: Series, place: int) -> Coefficient:
+    """[t^γ] δ(t)²."""
+    return family.combine(product, family.algebra.powers(place, 2), series, series, place)
 
 
 def quotient(
@@ -109,12 +112,12 @@ Multiplier: TypeAlias = Callable[[int, Coefficient, int], Coefficient]
 
 def powers(family: Family, primal: Any, series: Series, degree: int) -> Sequence[Series]:
     """[t^γ] δ(t)^j with δ(t) = x(t) − x_0, for j = 1 … K, or up to the degree if that is less."""
-    product, found = multiplication(primal), [series]
+    product, terms, found = multiplication(primal), family.algebra.powers, [series]
     for power in range(2, min(family.order, degree) + 1):
         previous = found[-1]
         found.append(
             tuple(
-                family.combine(product, _pairs(family, series, previous, place, power), place)
+                family.combine(product, terms(place, power), series, previous, place)
                 for place in family.places
             )
         )
@@ -159,7 +162,7 @@ def logarithm(
     for place in family.places:
         lead = family.lead(place)
         known = tuple(result) + zeros(len(family.algebra) - len(result))
-        square = family.combine(product, _pairs(family, known, known, place, 2), place)
+        square = _square(family, product, known, place)
         terms = [times(1, series[place], lead), scale(square, -rate / 2)]
         result.append(total(terms, lead, primal))
     return tuple(result)
@@ -209,14 +212,13 @@ def solution(
     slopes: list[Coefficient] = []
     for place in family.places:
         lead, later = family.lead(place), zeros(len(family.algebra) - place)
-        rest = _integrated(family, product, rates, [*slopes, *later], place)
+        rest = _integrated(family, product, rates, (*slopes, *later), place)
         values.append(_summed([by_slope(series[place], lead), rest], lead, primal))
         if slopes_below and family.is_top(place):
             slopes.append(Zero())
             continue
         known = (*values, *later[1:])
-        squares = _pairs(family, known, known, place, 2) if square else []
-        bent = scale(family.combine(product, squares, place), square)
+        bent = scale(_square(family, product, known, place), square) if square else Zero()
         slopes.append(_summed([by_turn(values[place], lead), bent], lead, primal))
     return tuple(values), tuple(slopes)
 
@@ -285,19 +287,17 @@ def _rates(algebra: Algebra, series: Series) -> Rates:
 
 
 def _integrated(
-    family: Family, product: BilinearMap, rates: Rates, slopes: Sequence[Coefficient], place: int
+    family: Family, product: BilinearMap, rates: Rates, slopes: Series, place: int
 ) -> Coefficient:
     """Σ_α (w_α/w_γ) x_α p_β over the products α β that contain γ, for a derivation with
     weights w.
     """
     algebra = family.algebra
     derivation = algebra.derivation(place)
-    pairs = [
-        (n, rates(i, derivation), slopes[j])
-        for n, i, j in algebra.products(place)
-        if algebra.rate(i, derivation)
-    ]
-    return scale(family.combine(product, pairs, place), 1 / algebra.rate(place, derivation))
+    terms = [term for term in algebra.products(place) if algebra.rate(term[1], derivation)]
+    along = {i: rates(i, derivation) for _, i, _ in terms}
+    summed = family.combine(product, terms, along, slopes, place)
+    return scale(summed, 1 / algebra.rate(place, derivation))
 
 
 def ratio_power(family: Family, exponent: float, primal: Array, ratios: Series) -> Series:
@@ -311,12 +311,11 @@ def ratio_power(family: Family, exponent: float, primal: Array, ratios: Series) 
     result: list[Coefficient] = []
     for place in family.places:
         lead = family.lead(place)
-        terms = zip(family.algebra.shares(place), family.algebra.products(place), strict=True)
-        pairs = [
-            (n * ((exponent + 1) * share - 1), ratios[i], result[j]) for share, (n, i, j) in terms
-        ]
+        shares = zip(family.algebra.shares(place), family.algebra.products(place), strict=True)
+        terms = [(n * ((exponent + 1) * share - 1), i, j) for share, (n, i, j) in shares]
+        rest = family.combine(product, terms, ratios, tuple(result), place)
         linear = scale(bilinear_map(product, own, ratios[place], (0, lead)), exponent)
-        result.append(total([linear, family.combine(product, pairs, place)], lead, primal))
+        result.append(total([linear, rest], lead, primal))
     return tuple(result)
 
 
@@ -325,8 +324,6 @@ def divided(coefficient: Coefficient, lead: int, denominator: Any, primal: Any) 
     inverse = _known_inverse(denominator)
     if inverse is not None:
         return scale(coefficient, inverse)
-    if isinstance(coefficient, Sets):
-        return each_set(lambda part: divided(part, lead, denominator, primal), coefficient)
     if isinstance(coefficient, Blocks):
         array = Full(jnp.ones((), primal.dtype) / jnp.asarray(denominator))
         return bilinear_map(multiplication(primal), coefficient, array, (lead, 0))
@@ -348,11 +345,3 @@ def _known_inverse(denominator: Any) -> float | None:
         return None
     limits, inverse = jnp.finfo(jnp.result_type(denominator)), 1 / number
     return inverse if float(limits.tiny) <= abs(inverse) <= float(limits.max) else None
-
-
-def _pairs(family: Family, left: Series, right: Series, place: int, power: int) -> list[Pair]:
-    """The products of [t^γ] δ^j, where left is δ and right δ^{j−1}."""
-    return [
-        (k, left[i], None if power == 2 and i == j else right[j])
-        for k, i, j in family.algebra.powers(place, power)
-    ]

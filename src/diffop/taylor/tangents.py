@@ -23,7 +23,6 @@ from .coefficients import (
     Zero,
     all_zero,
     scale,
-    sets,
 )
 from .replacing.second_moments import SecondMoment
 
@@ -163,22 +162,15 @@ class Jets(eqx.Module):
 
 
 _CURVE, _PAIR = Algebra.curve(2), Algebra.closure([(1, 1)])
-_PAIR_IN_CURVES = (0, 0, 1)
-"""The places of s, t and s t among those of curves of order two: s and t are sets at the first."""
 
 
 def family_of(jets: Jets) -> Family:
-    """How their coefficients are carried. Pairs are two sets of directions with a moment between
-    them; a curve's coefficient of order two is half of D²u(a, b). Directions that meet through a
-    matrix are one set.
+    """How their coefficients are carried. Curves of order two and pairs may be replaced by fewer
+    directions if nothing else is read.
     """
     if isinstance(jets.weights, Matrix):
-        moment = SecondMoment.by_matrix(jets.weights.symmetric)
-        return Family(None, _CURVE, None, moment, replaceable=True)
-    replaceable = jets.top_only and jets.weights is not None
-    if replaceable and jets.algebra == _PAIR:
-        return Family(None, _CURVE, None, SecondMoment.pairs(jets.weights), replaceable=True)
-    replaceable = replaceable and jets.algebra == _CURVE
+        return Family.by_moment(SecondMoment.by_matrix(jets.weights.symmetric), replaceable=True)
+    replaceable = jets.top_only and jets.weights is not None and jets.algebra in (_CURVE, _PAIR)
     return Family(jets.weights, jets.algebra, jets.size, replaceable=replaceable)
 
 
@@ -202,12 +194,12 @@ def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
     return Jets((first, tuple(second), still), jnp.ones(size), True, _PAIR)
 
 
-def places_read(jets: Jets, family: Family) -> list[int | None]:
-    """For each monomial the place where its derivative is read; None if it is not returned."""
-    tops = jets.algebra.tops if jets.top_only else range(len(jets.algebra))
-    as_curves = family.moment is not None and jets.algebra == _PAIR
-    carried = _PAIR_IN_CURVES if as_curves else range(len(jets.algebra))
-    return [at if place in tops else None for place, at in enumerate(carried)]
+def places_read(jets: Jets) -> list[int | None]:
+    """For each monomial its place if its derivative is returned, otherwise None."""
+    return [
+        at if at in jets.algebra.tops or not jets.top_only else None
+        for at in range(len(jets.algebra))
+    ]
 
 
 def is_inexact(leaf: Any) -> bool:
@@ -231,8 +223,6 @@ def flat_tangents(
 ) -> list[Series]:
     """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
     size, weights = jets.size, jets.weights
-    # the jets as the user gave them: `family` may carry pairs as curves
-    given = Family(None if isinstance(weights, Matrix) else weights, jets.algebra, size)
     if weights is not None and weights.shape[-1] != size:
         raise ValueError(
             f"weights must have one entry for each of the {size} jets; got shape {weights.shape}."
@@ -244,16 +234,15 @@ def flat_tangents(
                 f"tangents of order {_order(jets, place)} must have one entry for each of the "
                 f"{len(args)} arguments (None where nothing moves); got {len(tangents)}."
             )
-        share, terms = 1 / given.algebra.factorial(place), []
+        share, terms = 1 / family.algebra.factorial(place), []
         for leaf, tangent in zip(leaves, chain(*map(by_leaf, args, tangents)), strict=True):
             term = scale(tangent_of(tangent, (size,), leaf, "tangents"), share)
-            is_top = place in given.algebra.tops
-            terms.append(given.collapse(term, leaf) if is_top else term)
+            terms.append(family.collapse(term, leaf) if family.is_top(place) else term)
         columns.append(terms)
     series = [tuple(each) for each in zip(*columns, strict=True)]
-    if jnp.iscomplexobj(given.weights):
-        _check_complex(given.weights, leaves, series)
-    return series if family.moment is None else list(map(_as_lines, series))
+    if jnp.iscomplexobj(family.weights):
+        _check_complex(family.weights, leaves, series)
+    return series
 
 
 def _check_complex(weights: Any, leaves: Sequence[Any], series: Sequence[Series]) -> None:
@@ -263,16 +252,6 @@ def _check_complex(weights: Any, leaves: Sequence[Any], series: Sequence[Series]
             f"weights must be real where what moves is; got {weights.dtype}. Give their real and "
             "their imaginary parts as two rows of weights."
         )
-
-
-def _as_lines(series: Sequence[Any]) -> Series:
-    """The series of curves along one set of directions, or along two that are pairs.
-
-    The top coefficient of pairs, at s t, is D²u(a, b), and that of their curves half of it. With
-    one set, whose directions meet through a matrix, it is zero.
-    """
-    *lower, top = series
-    return sets(lower), scale(top, 0.5)
 
 
 def _order(jets: Jets, place: int) -> Any:

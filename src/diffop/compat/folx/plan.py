@@ -16,8 +16,8 @@ from jaxtyping import Array
 
 from ...operators.vector import Gradient
 from ...taylor import Algebra
-from ...taylor.bundle import Bundle, Family, is_moving, primal_of
-from ...taylor.coefficients import Series, Sets
+from ...taylor.bundle import Family, is_moving, primal_of
+from ...taylor.coefficients import Series
 from ...taylor.pushforward import at_a_point, derivative_of, push_series
 from ...taylor.replacing.cost import evaluation
 from ...taylor.tangents import is_inexact
@@ -46,8 +46,8 @@ def by_plan(
     family = Family(*given, replaceable=along is not None, price=price)
 
     def pushed() -> list[tuple[Array | None, ...]]:
-        _, values = push_series(function, tuple(point), (family,), [series])
-        return [_coefficients(family, each) for each in values]
+        _, values, (carried,) = push_series(function, tuple(point), (family,), [series])
+        return [_coefficients(family, each, carried is not family) for each in values]
 
     found = at_a_point(tuple(point), (family,), pushed)
     left = [n for n, parts in enumerate(found) if any(part is None for part in parts)]
@@ -67,14 +67,13 @@ def _numbers(program: jex.ClosedJaxpr) -> int:
     return sum(kind.size * (1 + jnp.iscomplexobj(kind)) for kind in kinds)
 
 
-def _coefficients(family: Family, own: Any) -> tuple[Array | None, ...]:
+def _coefficients(family: Family, own: Any, replaced: bool) -> tuple[Array | None, ...]:
     """The value alone if it is constant; otherwise value, Jacobian and Laplacian. There is no
     Jacobian if its directions were replaced.
     """
     value = jnp.asarray(primal_of(own))
     if not is_moving(own):
         return (value,)
-    replaced = isinstance(own, Bundle) and isinstance(own.series[0][0], Sets)
     first = None if replaced else derivative_of(own, (family,), 0, 0)
     return value, first, derivative_of(own, (family,), 0, 1)
 

@@ -17,24 +17,24 @@ from ...coefficients.block import Block
 from ...coefficients.blocks import Blocks, common_weight, dense, multiplied
 from ...coefficients.relations import entrywise, outer_relation
 from ...kernels import call
-from ..arithmetic import as_block, densify
-from ..coefficients import Coefficient, Full, Sets, Zero, each_set, on_array, parts_of
+from ..arithmetic import as_block, full
+from ..coefficients import Coefficient, Full, Series, Zero, all_zero, on_array
 from .forms import alike, flat, gram
 from .second_moments import SecondMoment
 
 
 def live_moments(
     moment: SecondMoment,
-    lower: Sequence[Coefficient],
+    lower: Sequence[Series],
     primals: Sequence[Any],
     units: Sequence[Array | None],
 ) -> SecondMoment:
-    """The second moments of values whose coefficients of order one are along the sets of another
+    """The second moments of values whose series below the top are along the sets of another
     moment, along basis vectors with the lengths `units`. The moment of two numbers is computed from
     coefficients in these units; known moments are divided by them.
     """
 
-    def met(left: Coefficient, right: Coefficient, p: int, q: int) -> Any:
+    def met(left: Series, right: Series, p: int, q: int) -> Any:
         return _met(moment, (left, primals[p]), (right, primals[q]), p == q)
 
     def entry(p: int, q: int) -> Any:
@@ -52,25 +52,23 @@ def live_moments(
     return SecondMoment(matrices, sizes, moment.sums)
 
 
-Along: TypeAlias = tuple[Coefficient, Any]
-"""A coefficient of order one, and its primal."""
+Along: TypeAlias = tuple[Series, Any]
+"""A series below the top, and its primal."""
 
 
 def _met(moment: SecondMoment, left: Along, right: Along, same: bool) -> Any:
     """Σ_pq A_pᵀ M_pq B_q; `same` if A is B."""
     (first, x), (second, y) = left, right
-    assert isinstance(first, Sets) and isinstance(second, Sets)
     terms = []
-    for p, a in enumerate(first.parts):
-        for q, b in enumerate(second.parts):
+    for p, a in enumerate(first):
+        for q, b in enumerate(second):
             matrix = moment.matrix(p, q)
             if matrix is None or isinstance(a, Zero) or isinstance(b, Zero):
                 continue
             if moment.is_line(matrix):
                 terms.append(_gram(matrix, a, x, b, y, same and p == q))
                 continue
-            of_a, of_b = densify(a, 1, x), densify(b, 1, y)
-            assert isinstance(of_a, Full) and isinstance(of_b, Full)
+            of_a, of_b = full(a, 1, x), full(b, 1, y)
             rows = Full(flat(of_b.base), of_b.factor)
             terms.append(jnp.matmul(*alike(flat(of_a.array).T, moment.times(matrix, rows))))
     if len(terms) > 1:
@@ -96,8 +94,7 @@ def _gram(weights: Any, left: Any, x: Any, right: Any, y: Any, same: bool) -> An
             array, sums = dense(met, kind), weights.shape[:-1]
             sizes = tuple(map(math.prod, shapes))[: 1 if diagonal else 2]
             return array.reshape(*sums, *sizes)
-    left, right = densify(left, 1, x), densify(right, 1, y)
-    assert isinstance(left, Full) and isinstance(right, Full)
+    left, right = full(left, 1, x), full(right, 1, y)
     if number is not None:
         number = number * left.factor * right.factor
         return times(_unweighted(left, right, same), number)
@@ -123,7 +120,7 @@ def _unweighted(left: Full, right: Full, same: bool) -> Array:
     return first.T @ second
 
 
-def unit_of(coefficient: Coefficient, primal: Any, pairs: bool) -> Array | None:
+def unit_of(lower: Series, primal: Any, pairs: bool) -> Array | None:
     """The length of the basis vector of a single number, as a power of two: about the size of its
     coefficients (for `pairs`, the mean of two, by their product). For a value such as |x|², the
     square of its coefficients may be out of range while the value is not, and so may the values it
@@ -131,8 +128,8 @@ def unit_of(coefficient: Coefficient, primal: Any, pairs: bool) -> Array | None:
     """
     if jnp.size(primal) != 1:
         return None
-    found = parts_of(coefficient) if pairs else (coefficient,)
-    largest = [_largest(c) for c in found if not isinstance(c, Zero)]
+    groups = [(c,) for c in lower] if pairs else [lower]
+    largest = [_largest(group) for group in groups if not all_zero(group)]
     known = [each for each in largest if each is not None]
     if not known or len(known) < len(largest):
         return None
@@ -142,19 +139,18 @@ def unit_of(coefficient: Coefficient, primal: Any, pairs: bool) -> Array | None:
     return jnp.where((length > 0) & jnp.isfinite(length), length, jnp.ones_like(length))
 
 
-def _largest(coefficient: Coefficient) -> Array | None:
-    """The largest number of a coefficient that consists of arrays."""
-    parts = parts_of(coefficient)
-    arrays = [part for part in parts if isinstance(part, Full)]
-    if any(not isinstance(part, Full | Zero) for part in parts) or not arrays:
+def _largest(lower: Series) -> Array | None:
+    """The largest number of coefficients, if they are arrays."""
+    arrays = [c for c in lower if isinstance(c, Full)]
+    if any(isinstance(c, Blocks) for c in lower):
         return None
-    each = [jnp.max(jnp.abs(part.base)) * abs(part.factor) for part in arrays]
+    each = [jnp.max(jnp.abs(c.base)) * abs(c.factor) for c in arrays]
     return functools.reduce(jnp.maximum, each)
 
 
-def _over(coefficient: Coefficient, unit: Array) -> Coefficient:
-    """A coefficient along a basis vector of this length."""
-    return each_set(functools.partial(on_array, lambda array: array / unit), coefficient)
+def _over(lower: Series, unit: Array) -> Series:
+    """Coefficients along a basis vector of this length."""
+    return tuple(on_array(lambda array: array / unit, c) for c in lower)
 
 
 def is_separate(c: Coefficient) -> bool:

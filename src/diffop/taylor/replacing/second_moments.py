@@ -11,10 +11,9 @@ every later sum is Σ_r w_r B(a_r, b_r) = Σ_pq Σ_ij (M_pq)_ij B(∂a/∂z_pi, 
 directions become the basis vectors of the z_p, weighted by a matrix instead of a diagonal. Nothing
 is factorised: M may have any rank and any sign, and gradients are those of polynomials.
 
-A family of pairs (a_r, b_r), from which Σ_r w_r D²u(a_r, b_r) is read, is carried as two sets of
-directions. Their only moment is the one between the sets, ½ Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r). Later
-steps treat it like that of curves. No difference of powers is taken, so the vectors of a pair may
-differ in size by any factor.
+Series are then elements of the algebra with a parameter t_p for each z_p and t_p t_q = t_1²
+(`Algebra.squares`). At the place of t_p are the ∂/∂z_pi, and M_pq weights the products of the
+places p and q.
 
 Here is how coefficients meet through a moment. `live_moments.py` makes the moment of live values
 from that of the directions before.
@@ -28,12 +27,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ...algebra.algebra import Algebra
 from ...array_types import AnyArray
 from ...arrays import times
 from ...coefficients.blocks import Blocks, dense
 from ...record import record, static
-from ..arithmetic import densify, instantiate, total
-from ..coefficients import Coefficient, Full, Sets, Zero
+from ..arithmetic import full, instantiate
+from ..coefficients import Coefficient, Full, Series, Zero
 from ..equation import BilinearMap
 from ..primitive import Form
 from ..products import broadcast_coefficient, of_blocks
@@ -55,26 +55,19 @@ class SecondMoment:
     sums: tuple[int, ...] = static()
 
     @classmethod
-    def curves(cls, weights: Any) -> "SecondMoment":
-        """For n directions: Σ_r w_r a_r ⊗ a_r, with weights `(*sums, n)`."""
-        return cls(((weights,),), (weights.shape[-1],), weights.shape[:-1])
-
-    @classmethod
-    def pairs(cls, weights: Any) -> "SecondMoment":
-        """For n directions and n partners: Σ_r w_r D²u(a_r, b_r), with weights `(*sums, n)`."""
-        half, size = weights * 0.5, weights.shape[-1]
-        return cls(((None, half), (None,)), (size, size), weights.shape[:-1])
+    def weighted(cls, algebra: Algebra, weights: Any) -> "SecondMoment":
+        """For n curves of order two or pairs, with weights `(*sums, n)`: Σ_r w_r a_r ⊗ a_r,
+        or Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r).
+        """
+        top = len(algebra) - 1
+        met = {(i, j): weights for _, i, j in algebra.products(top)}
+        matrices = (tuple(met.get((i, j)) for j in range(i, top)) for i in range(top))
+        return cls(tuple(matrices), (weights.shape[-1],) * top, weights.shape[:-1])
 
     @classmethod
     def by_matrix(cls, matrix: Any) -> "SecondMoment":
         """For n directions that meet through a symmetric matrix: Σ_ij C_ij D²u(a_i, a_j)."""
         return cls(((matrix,),), (matrix.shape[-1],), ())
-
-    @property
-    def is_of_pairs(self) -> bool:
-        """Whether it is the moment of directions and their partners."""
-        (first, *others), *_ = self.matrices
-        return first is None and len(others) == 1 and self.is_line(others[0])
 
     @property
     def is_diagonal(self) -> bool:
@@ -94,31 +87,20 @@ class SecondMoment:
             return found
         return jnp.swapaxes(found, -1, -2)
 
-    def contract(
-        self, product: BilinearMap, left: Coefficient, right: Coefficient | None
-    ) -> Coefficient:
-        """Σ_pq Σ_ij (M_pq)_ij B(a_pi, b_qj); b = a if there is no b."""
-        symmetric = product.form is Form.ENTRYWISE and right is None
-        right = left if right is None else right
-        assert isinstance(left, Sets) and isinstance(right, Sets)
-        terms = []
-        for p in range(len(self.sizes)):
-            for q in range(p if symmetric else 0, len(self.sizes)):
-                same = symmetric and p == q
-                term = self._part(product, left.parts[p], right.parts[q], p, q, same)
-                if term is not None:
-                    terms.append(Full(term, 2 if symmetric and p < q else 1))
-        return total(terms, len(self.sums), product.output)
+    def lead_shape(self, place: int) -> tuple[int, ...]:
+        """The axes of the coefficient at a place: that of a set of directions, or those of sums."""
+        return self.sums if place == len(self.sizes) else (self.sizes[place],)
 
-    def _part(
-        self, product: BilinearMap, left: Any, right: Any, p: int, q: int, same: bool
-    ) -> Array | None:
-        """Σ_ij (M_pq)_ij B(a_pi, b_qj) for one p and one q; None if it is zero. It is a quadratic
-        form if both coefficients are the `same`.
+    def met(self, product: BilinearMap, a: Any, b: Any, p: int, q: int, same: bool) -> Coefficient:
+        """Σ_ij (M_pq)_ij B(a_pi, b_qj) for one p and one q. It is a quadratic form if a_p and b_q
+        are the `same`.
         """
         matrix = self.matrix(p, q)
-        if matrix is None or isinstance(left, Zero) or isinstance(right, Zero):
-            return None
+        if matrix is None:
+            return Zero()
+        return Full(self._met(product, a, b, matrix, same))
+
+    def _met(self, product: BilinearMap, left: Any, right: Any, matrix: Any, same: bool) -> Array:
         entrywise = product.form is Form.ENTRYWISE
         if isinstance(left, Blocks) and isinstance(right, Blocks):
             ties = jnp.ndim(matrix) - len(self.sums)
@@ -126,15 +108,14 @@ class SecondMoment:
             if met is not None:
                 array = dense(met, product.output.dtype)
                 return array.reshape(*self.sums, *product.output.shape)
-        pairs = list(zip((left, right), product.operands, strict=True))
+        pairs: list[Any] = list(zip((left, right), product.operands, strict=True))
         if entrywise:
             whole = product.output
             pairs = [
                 (broadcast_coefficient(c, 1, jnp.shape(x), whole.shape), whole) for c, x in pairs
             ]
-        first, second = (densify(c, 1, x) for c, x in pairs)
-        assert isinstance(first, Full) and isinstance(second, Full)
-        if same and not self.is_line(matrix):
+        first, second = (full(c, 1, x) for c, x in pairs)
+        if same and entrywise and not self.is_line(matrix):
             result = form(matrix, first).astype(product.output.dtype)
             return times(result, first.factor * first.factor)
         weighted = self.times(matrix, second).astype(product.output.dtype)
@@ -147,26 +128,18 @@ class SecondMoment:
             function = jax.vmap(function, in_axes=(None, 0))
         return jnp.sum(function(first.array, weighted), axis=len(self.sums))
 
-    def instantiate(self, coefficient: Coefficient, primal: Any) -> Sets:
-        """A coefficient of order one with arrays along all sets of directions."""
-        parts = coefficient.parts if isinstance(coefficient, Sets) else [Zero()] * len(self.sizes)
-        return Sets(
-            tuple(instantiate(c, (n,), primal) for c, n in zip(parts, self.sizes, strict=True))
-        )
-
     def as_pairs(
-        self, parts: Sequence[Coefficient], primals: Sequence[Any]
+        self, lower: Sequence[Series], primals: Sequence[Any]
     ) -> list[tuple[Array, Array]]:
         """Pairs of directions `(n, *shape)`, `(*sums, n, *shape)` of several values, with the same
         second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i).
         """
-        sets = [self.instantiate(c, x).parts for c, x in zip(parts, primals, strict=True)]
-        rows = [[each.array for each in own if isinstance(each, Full)] for own in sets]
-        half = self.matrix(0, 1) if self.is_of_pairs else None
-        if half is not None:
-            return [(a, 2 * self.times(half, Full(b))) for a, b in rows]
-        matrix, stacked = self._whole(), map(jnp.concatenate, rows)
-        return [(s, jnp.tensordot(*alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
+        matrix, pairs = self._whole(), []
+        for series, x in zip(lower, primals, strict=True):
+            parts = zip(series, self.sizes, strict=True)
+            rows = jnp.concatenate([instantiate(c, (n,), x).array for c, n in parts])
+            pairs.append((rows, jnp.tensordot(*alike(matrix, rows), axes=1).astype(rows.dtype)))
+        return pairs
 
     def _whole(self) -> Array:
         """All matrices as one matrix."""

@@ -15,7 +15,6 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, final
 
 import jax
@@ -23,7 +22,6 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ...algebra.algebra import Algebra
 from ...coefficients.blocks import Blocks, moves_several
 from ...devices import is_divided
 from ..arithmetic import densify
@@ -33,12 +31,10 @@ from ..coefficients import (
     Full,
     Image,
     Series,
-    Sets,
     Zero,
     all_zero,
-    each_set,
     on_array,
-    parts_of,
+    zeros,
 )
 from ..interpreter import Walk, interpret
 from ..program import Step, flatten, stretches
@@ -51,13 +47,15 @@ from .second_moments import SecondMoment
 
 def interpret_replacing(
     closed: jex.ClosedJaxpr, families: Families, operands: Sequence[Value]
-) -> list[Value]:
-    """Pushes operands through a program, replacing directions where a family allows it."""
+) -> tuple[list[Value], Families]:
+    """Pushes operands through a program, replacing directions where a family allows it; with the
+    families of the outputs.
+    """
     replaceable = [index for index, family in enumerate(families) if family.replaceable]
     if not replaceable:
-        return interpret(closed.jaxpr, closed.consts, families, operands)
+        return interpret(closed.jaxpr, closed.consts, families, operands), families
     walk = Walk(flatten(closed.jaxpr, closed.consts), families, operands)
-    return _Replacement(walk, replaceable).outputs()
+    return _Replacement(walk, replaceable).outputs(), tuple(walk.families)
 
 
 @final
@@ -87,7 +85,7 @@ class _Replacement:
         family = self.walk.families[index]
         lower = {v: self._lower(v, index) for v in self.walk.moving if self._moves(v, index)}
         moving = {v: real_size(self._primal(v)) for v in lower}
-        shared = {v for v, coefficient in lower.items() if _is_shared(coefficient)}
+        shared = {v for v, series in lower.items() if _is_shared(series)}
         matrix = _meets_by_matrix(family)
         return Carried(_directions(family), matrix, moving, shared, family.price)
 
@@ -132,13 +130,13 @@ class _Replacement:
         """
         for index in self.replaceable:
             family = self.walk.families[index]
-            if family.moment is not None:
+            if family.moment is not None or len(family.below.algebra) > 1:
                 continue
             first = {v: self._lower(v, index) for v in sorted(self.walk.moving)}
-            structured = [v for v, c in first.items() if isinstance(c, Blocks)]
-            if len(structured) != 1 or not _is_merging(first[structured[0]]):
+            structured = [v for v, c in first.items() if _is_read_first(c, family)]
+            if len(structured) != 1 or not all(map(_is_merging, first[structured[0]])):
                 continue
-            moving = tuple(v for v, c in first.items() if not isinstance(c, Zero))
+            moving = tuple(v for v, c in first.items() if not all_zero(c))
             if any(map(self._is_divided, moving)):
                 continue
             sizes = tuple(real_size(self.walk.values[v].primal) for v in moving)
@@ -151,30 +149,31 @@ class _Replacement:
         moving = [v for v in live.variables if self._moves(v, index)]
         if not moving:
             return
-        given = family.moment or SecondMoment.curves(family.weights)
+        given = family.moment or SecondMoment.weighted(family.algebra, family.weights)
         parts = [_real_parts(self._lower(v, index), self._primal(v)) for v in moving]
         lower, primals = zip(*itertools.chain(*parts), strict=True)
-        pairs = given.is_of_pairs  # a complex number is two parts, which have no common length
+        pairs = family.moment is None and len(given.sizes) > 1
+        # a complex number is two parts, which have no common length
         lengths = [unit_of(*each, pairs) if len(of) == 1 else None for of in parts for each in of]
         moment = live_moments(given, lower, primals, lengths)
-        self.walk.families[index] = Family(None, Algebra.curve(2), None, moment)
+        self.walk.families[index] = Family.by_moment(moment)
         places = itertools.accumulate(map(len, parts), initial=0)
         units = {
-            variable: _units(self._primal(variable), place, moment.sizes, lengths)
+            variable: _units(self._primal(variable), place, lengths)
             for place, variable in zip(places, moving, strict=False)
         }
         for variable in sorted(self.walk.moving):
             value = self.walk.values[variable]
-            series = units.get(variable, Zero()), value.series[index][-1]
-            self.walk.store(variable, _with(value, index, series))
+            series = units.get(variable, zeros(len(moment.sizes)))
+            self.walk.store(variable, _with(value, index, (*series, value.series[index][-1])))
 
-    def _lower(self, variable: int, index: int) -> Coefficient:
-        """The coefficient of order one."""
+    def _lower(self, variable: int, index: int) -> Series:
+        """The coefficients below the top."""
         value = self.walk.values[variable]
-        return value.series[index][0] if isinstance(value, Bundle) else Zero()
+        return value.series[index][:-1] if isinstance(value, Bundle) else ()
 
     def _moves(self, variable: int, index: int) -> bool:
-        return not all_zero((self._lower(variable, index),))
+        return not all_zero(self._lower(variable, index))
 
     def _primal(self, variable: int) -> Any:
         return self.walk.values[variable].primal
@@ -183,24 +182,24 @@ class _Replacement:
         return is_divided(jax.typeof(self.walk.values[variable].primal))
 
 
-def _is_read_first(coefficient: Coefficient, family: Family) -> bool:
+def _is_read_first(lower: Series, family: Family) -> bool:
     """Whether steps that read it run first: if it is structured. If directions meet through a
     matrix, it must not have several directions for an entry, since each two of them would meet.
     """
-    parts = [part for part in parts_of(coefficient) if isinstance(part, Blocks)]
+    structured = [c for c in lower if isinstance(c, Blocks)]
     if family.moment is None or family.moment.is_diagonal:
-        return bool(parts)
-    return not all(map(moves_several, parts))
+        return bool(structured)
+    return not all(map(moves_several, structured))
 
 
 def _meets_by_matrix(family: Family) -> bool:
     return family.moment is not None and not family.moment.is_diagonal
 
 
-def _is_shared(coefficient: Coefficient) -> bool:
+def _is_shared(lower: Series) -> bool:
     """Whether a value moves along rows that do not depend on the point."""
-    parts = [part for part in parts_of(coefficient) if not isinstance(part, Zero)]
-    return all(isinstance(part, Full) and isinstance(part.image, Image) for part in parts)
+    moving = [c for c in lower if not isinstance(c, Zero)]
+    return all(isinstance(c, Full) and isinstance(c.image, Image) for c in moving)
 
 
 def _with(value: Bundle, index: int, series: Series) -> Value:
@@ -218,25 +217,23 @@ def _is_merging(coefficient: Coefficient) -> bool:
     return several and is_separate(coefficient)
 
 
-def _real_parts(lower: Coefficient, primal: Any) -> list[tuple[Sets, Any]]:
-    """A value with its coefficient along sets; a complex one as two real ones, x + iy. Later
+def _real_parts(lower: Series, primal: Any) -> list[tuple[Series, Any]]:
+    """A value with its series below the top; a complex one as two real ones, x + iy. Later
     functions need not be analytic in it, and then Σ a ⊗ a does not determine Σ a ⊗ ā.
     """
     if not jnp.iscomplexobj(primal):
-        return [(Sets(parts_of(lower)), primal)]
-    dense = each_set(lambda c: densify(c, 1, primal), lower)
+        return [(lower, primal)]
+    dense = [densify(c, 1, primal) for c in lower]
 
-    def part_of(part: Callable[[Any], Any]) -> tuple[Sets, Any]:
-        return Sets(parts_of(each_set(partial(on_array, part), dense))), part(primal)
+    def part_of(part: Callable[[Any], Any]) -> tuple[Series, Any]:
+        return tuple(on_array(part, c) for c in dense), part(primal)
 
     return [part_of(jnp.real), part_of(jnp.imag)]
 
 
-def _units(
-    primal: Any, place: int, sizes: Sequence[int], lengths: Sequence[Array | None]
-) -> Coefficient:
-    """A live value as the block of directions at a place; a complex one as that and the
-    next one.
+def _units(primal: Any, place: int, lengths: Sequence[Array | None]) -> Series:
+    """A live value as the directions at a place; a complex one as those and the ones at the next
+    place.
     """
     shape, dtype, length = primal.shape, primal.dtype, lengths[place]
     size = math.prod(shape)
@@ -247,7 +244,7 @@ def _units(
     units = {place: unit}
     if jnp.iscomplexobj(primal):
         units[place + 1] = _times_i(unit, dtype)
-    return Sets(tuple(units.get(other, Zero()) for other in range(len(sizes))))
+    return tuple(units.get(other, Zero()) for other in range(len(lengths)))
 
 
 def _times_i(unit: Full | Blocks, dtype: Any) -> Coefficient:
@@ -259,7 +256,4 @@ def _times_i(unit: Full | Blocks, dtype: Any) -> Coefficient:
 
 def _directions(family: Family) -> int:
     """How many coefficients of order one a value has."""
-    if family.moment is not None:
-        return sum(family.moment.sizes)
-    assert family.size is not None
-    return family.size
+    return sum(math.prod(family.below.lead_shape(place)) for place in family.below.places)

@@ -22,7 +22,7 @@ from ...source import Source
 from ...versions import varying_axes
 from ..arithmetic import densify
 from ..bundle import Families, Family, Value, bundle, primal_of, series_of
-from ..coefficients import Coefficient, Sets, Zero, each_set, sets, varying, without_notes
+from ..coefficients import Coefficient, Zero, varying, without_notes
 
 
 def _at_places(common: Blocks, term: Coefficient, primal: Any) -> Blocks:
@@ -55,28 +55,12 @@ def _by_kind(c: Blocks) -> dict[Hashable, Block]:
     return found
 
 
-CoefficientKind: TypeAlias = frozenset | None | tuple[Any, ...] | Blocks
-"""The axes of devices over which a coefficient's array varies, None if there is no array; for sets
-a tuple of these; for sparse ones, the places of the blocks of every branch.
+CoefficientKind: TypeAlias = frozenset | None | Blocks
+"""The axes of devices over which a coefficient's array varies, None if there is no array; for
+sparse ones, the places of the blocks of every branch.
 """
 Structure: TypeAlias = tuple[tuple[Any, ...], ...]
 """A kind for every family and place."""
-
-
-def _kind(coefficient: Coefficient) -> Any:
-    if isinstance(coefficient, Sets):
-        return tuple(map(_kind, coefficient.parts))
-    if isinstance(coefficient, Zero):
-        return None
-    return frozenset().union(*map(varying_axes, jax.tree.leaves(coefficient)))
-
-
-def _wider(kinds: Sequence[Any]) -> Any:
-    parts = [kind for kind in kinds if isinstance(kind, tuple)]
-    if parts:
-        return tuple(map(_wider, zip(*parts, strict=True)))
-    arrays = [kind for kind in kinds if kind is not None]
-    return frozenset().union(*arrays) if arrays else None
 
 
 def agreed(families: Families, outcomes: Sequence[Value], sparse: bool = False) -> Structure:
@@ -92,14 +76,16 @@ def agreed(families: Families, outcomes: Sequence[Value], sparse: bool = False) 
     )
 
 
-def _common(terms: Sequence[Coefficient], sparse: bool) -> Any:
+def _common(terms: Sequence[Coefficient], sparse: bool) -> CoefficientKind:
     moving = [term for term in terms if not isinstance(term, Zero)]
     blocks = [term for term in moving if isinstance(term, Blocks)]
     if sparse and blocks and len(blocks) == len(moving):
         common = _places(blocks, len(moving) == len(terms))
         if common.is_sparse:
             return common
-    return _wider([_kind(term) for term in terms])
+    if not moving:
+        return None
+    return frozenset().union(*map(varying_axes, jax.tree.leaves(moving)))
 
 
 def _places(blocks: Sequence[Blocks], everywhere: bool) -> Blocks:
@@ -154,18 +140,9 @@ def _instantiated(
     if isinstance(kind, Blocks):
         return _at_places(kind, term, primal)
     term = densify(term, family.lead(place), primal, name)
-    if kind is None or (isinstance(kind, tuple) and all(each is None for each in kind)):
+    if kind is None:
         return term
-    whole = each_set(without_notes, family.instantiate(term, place, primal))
-    if not isinstance(kind, tuple):
-        return varying(whole, kind)
-    assert isinstance(whole, Sets)
-    return sets(
-        [
-            Zero() if axes is None else varying(part, axes)
-            for part, axes in zip(whole.parts, kind, strict=True)
-        ]
-    )
+    return varying(without_notes(family.instantiate(term, place, primal)), kind)
 
 
 def conform_all(

@@ -174,8 +174,9 @@ def _lower(part: _MovingPart, family: Family, series: Sequence[Series]) -> list[
     if all(map(all_zero, series)):
         return [series_of(y, (family,), 0) for y in part.values]
     if family.moment is not None:
-        second = _second_order(part, family.moment, [terms[0] for terms in series])
-        return list(zip(part.mapped(family, series, 0), second, strict=True))
+        second = _second_order(part, family.moment, [family.series_below(c) for c in series])
+        lower = [part.mapped(family, series, place) for place in family.below.places]
+        return list(zip(*lower, second, strict=True))
 
     def push(terms: Any) -> list[Series]:
         return push_jet(part.function, part.point, terms, family.algebra)
@@ -194,10 +195,10 @@ _PAIR = Algebra.closure([(1, 1)])
 
 
 def _second_order(
-    part: _MovingPart, moment: SecondMoment, first: Sequence[Coefficient]
+    part: _MovingPart, moment: SecondMoment, lower: Sequence[Series]
 ) -> list[Coefficient]:
     """Σ_ij M_ij f''(a_i, a_j) / 2 along the pairs that represent a moment."""
-    rows, partners = zip(*moment.as_pairs(first, part.point), strict=True)
+    rows, partners = zip(*moment.as_pairs(lower, part.point), strict=True)
     size = len(rows[0])
     family = Family(np.ones(size), _PAIR, size)
 

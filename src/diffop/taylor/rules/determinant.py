@@ -108,8 +108,9 @@ def _traces_of_powers(families: Families, relative: Value) -> Value:
             terms = [series[1][place]]
             for m, power in enumerate(powers, start=2):
                 # as powers of numbers, since the trace of a product is cyclic
-                pairs = [(k, series[0][i], power[j]) for k, i, j in family.algebra.powers(place, m)]
-                terms.append(scale(family.combine(meeting, pairs, place), (-1) ** (m + 1) / m))
+                of = family.algebra.powers(place, m)
+                met = family.combine(meeting, of, series[0], power, place)
+                terms.append(scale(met, (-1) ** (m + 1) / m))
             return total(terms, family.lead(place), zero)
 
         return [tuple(map(coefficient, family.places))]
@@ -126,15 +127,14 @@ def _summed_powers(families: Families, matrix: Value, relative: Value) -> Value:
         moved, n = series
         powers = enumerate(_powers(family, product, n), start=2)
         signed = [[scale(term, (-1) ** (m + 1) / m) for term in power] for m, power in powers]
-        factor = [
+        factor = tuple(
             total([power[place] for power in signed], family.lead(place), primal)
             for place in family.places
-        ]
+        )
 
         def coefficient(place: int) -> Coefficient:
             products = family.algebra.products(place)
-            pairs = [(k, moved[i], factor[j]) for k, i, j in products]
-            own = family.combine(product, pairs, place)
+            own = family.combine(product, products, moved, factor, place)
             return total([moved[place], own], family.lead(place), primal)
 
         return [tuple(map(coefficient, family.places))]
@@ -150,11 +150,7 @@ def _powers(family: Family, product: BilinearMap, series: Series) -> list[Series
     for _ in range(2, family.order):
         powers.append(
             tuple(
-                below.combine(
-                    product,
-                    [(k, own[i], powers[-1][j]) for k, i, j in below.algebra.products(place)],
-                    place,
-                )
+                below.combine(product, below.algebra.products(place), own, powers[-1], place)
                 for place in below.places
             )
         )

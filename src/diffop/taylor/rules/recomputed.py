@@ -19,7 +19,7 @@ import jax
 from jaxtyping import PyTree
 
 from ...held import KnownArray, with_leaves
-from ..coefficients import Full, Series, Zero, parts_of
+from ..coefficients import Full, Series, Zero
 from ..program import own_policy
 
 
@@ -56,5 +56,5 @@ def _without_image(leaf: Any) -> Any:
 
 
 def is_of_arrays(series: Series) -> bool:
-    """Whether coefficients are arrays, or sets of arrays."""
-    return all(isinstance(part, Full | Zero) for c in series for part in parts_of(c))
+    """Whether coefficients are arrays."""
+    return all(isinstance(c, Full | Zero) for c in series)
