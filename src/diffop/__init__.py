@@ -83,9 +83,18 @@ __all__ = [
 
 def __getattr__(name: str) -> _typing.Any:
     if name not in _LATER:
-        message = f"module {__name__!r} has no attribute {name!r}"
+        message = f"module {__name__!r} has no attribute {name!r}{_room_of(name)}"
         raise AttributeError(message, name=name, obj=_sys.modules[__name__])  # "Did you mean …?"
     return _importlib.import_module(f"{__name__}.{name}")
+
+
+def _room_of(name: str) -> str:
+    """Where a name is, for the error of those who miss it here. Tools ask for names with
+    underscores, and need no room.
+    """
+    rooms = [] if name.startswith("_") else [__getattr__(room) for room in _LATER]
+    where = [room.__name__ for room in rooms if name in getattr(room, "__all__", ())]
+    return f"; it is {' or '.join(f'{room}.{name}' for room in where)}" if where else ""
 
 
 def __dir__() -> list[str]:

@@ -3,6 +3,8 @@
 import importlib
 from typing import Any
 
+from .nearest import nearest
+
 
 def is_path(value: Any) -> bool:
     """Whether it is a path and not a name of the library."""
@@ -37,5 +39,8 @@ def found_at(path: str, what: str) -> Any:
     except (TypeError, ValueError):
         raise ValueError(f"{what} must be a name, or package.module:NAME, got {path!r}.") from None
     if not hasattr(found, name):
-        raise ValueError(f"the module {module!r} has nothing called {name!r}, got {path!r}.")
+        raise ValueError(
+            f"the module {module!r} has nothing called {name!r}, got {path!r}"
+            f"{nearest(name, vars(found))}."
+        )
     return getattr(found, name)

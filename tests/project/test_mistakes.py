@@ -50,6 +50,9 @@ test_a_mistake_is_told_with_its_mend = refusals(
         "a network without its ansatz .* ZeroOnUnitSphere, which would be applied twice": lambda: (
             do.nn.PINN(do.nn.ZeroOnUnitSphere(NET), do.pde.ManyBody("poisson", 2, 2, key=KEY))
         ),
+        "the residual takes .* write lambda values, x: …": lambda: do.losses.ResidualLoss(
+            do.equations.Equation(do.Laplacian(), lambda v: v), 4, probes="exact", points=BOX
+        )(NET, KEY),
         "a class of your own is module:Class, such as mine:Transport": lambda: do.train.Settings(
             "mine.Transport"
         ),
@@ -65,9 +68,18 @@ test_a_mistake_is_told_with_its_mend = refusals(
             optimiser=do.methods.GaussNewton
         ),
         OPTIMISER % r"adam itself; call it: adam\(…\)": lambda: fit(optimiser=optax.adam),
-        r"another loss at each step, .* or diffop.methods.LBFGS\(\)": lambda: fit(
+        r"fresh points at each step, .* or diffop.methods.LBFGS\(\)": lambda: fit(
             optimiser=optax.lbfgs()
         ),
+        r"one number, got an array of shape \(2,\); take its mean": lambda: fit(
+            lambda model, key: jax.vmap(model)(jnp.ones((2, 2)))
+        ),
+        r"fit expects checkpoints such as diffop.train.Checkpoints\('out'\), got 'out'": lambda: (
+            do.train.fit(NET, LOSS, ADAM, 1, key=KEY, checkpoints="out")  # pyright: ignore
+        ),
+        r"PINN expects a network, .* got an array of shape \(5, 2\)": lambda: do.nn.PINN(
+            jnp.ones((5, 2)), EQUATION
+        ),  # pyright: ignore
         "fit expects steps to be an integer, such as 10_000, got 10000.0 of type float": lambda: (
             fit(steps=1e4)
         ),
@@ -75,8 +87,8 @@ test_a_mistake_is_told_with_its_mend = refusals(
         r"loss of a model and a key, such as lambda model, key: …, got one of \(model\)": lambda: (
             fit(lambda model: model(X))
         ),
-        r"such as diffop.losses.ResidualLoss\(equation, …\), got a Equation": lambda: fit(EQUATION),
-        "PINN expects a diffop.equations.Equation, .* got a MLP": lambda: do.nn.PINN(EQUATION, NET),
+        r"such as diffop.losses.ResidualLoss\(.*\), got an Equation": lambda: fit(EQUATION),
+        "PINN expects a diffop.equations.Equation,.* an MLP": lambda: do.nn.PINN(EQUATION, NET),
         IN_ANSATZ % "ZeroOnUnitSphere": lambda: do.nn.PINN(
             NET, EQUATION, ansatz=do.nn.ZeroOnUnitSphere(NET)
         ),
@@ -105,12 +117,15 @@ test_a_mistake_is_told_with_its_mend = refusals(
         r"points that are given diffop.equations.Condition\(operator, points, values\)": lambda: (
             do.pde.Conditions((jnp.ones((3, 2)), jnp.ones(3)))
         ),
-        r"operator, such as do.Laplacian\(\), .* do.exact\(ops\)\(u\)\(x\)": lambda: do.exact(NET),
+        r"operator, such as .* got an MLP. .* do.exact\(ops\)\(u\)\(x\)": lambda: do.exact(NET),
         r"nothing called lr \(nearest: learning_rate\); `diffop solve --help` lists all": lambda: (
             do.train.Settings("poisson-cube", lr=1e-3)
         ),
         r"nothing called optimizer \(nearest: optimiser\)": lambda: do.train.Settings(
             "poisson-cube", optimizer="adam"
+        ),
+        r"nothing called epochs \(nearest: steps\), layers \(nearest: depth\)": lambda: (
+            do.train.Settings("poisson-cube", epochs=100, layers=3)
         ),
     },
     {
@@ -120,6 +135,9 @@ test_a_mistake_is_told_with_its_mend = refusals(
                 do.equations.Equation.linear(do.Laplacian(), of_many), 4, probes="exact", points=BOX
             )(NET, KEY),
             lambda: do.pde.Dirichlet(of_many, BOX.boundary).draw(KEY, 3),
+            lambda: do.nn.HardConstraint(NET, 0.0, of_many)(X),
+            lambda: do.nn.InitialCondition(NET, of_many)(X),
+            lambda: do.nn.ZeroOnUnitSphere(of_many)(X),
         ]
     },
 )
@@ -128,7 +146,9 @@ test_a_mistake_is_told_with_its_mend = refusals(
 OPTIONS = {
     ("--optimizer", "adam"): "unrecognized arguments: --optimizer adam (nearest: optimiser)",
     ("--lr", "1e-3"): "unrecognized arguments: --lr 1e-3 (nearest: learning-rate)",
+    ("--epochs", "9"): "unrecognized arguments: --epochs 9 (nearest: steps)",
     ("--out", "file/x"): "file is a file; name a directory that is under no file.",
+    ("--out", "broken"): "broken is a link to nowhere, which does not exist; name a directory.",
 }
 
 
@@ -136,6 +156,7 @@ OPTIONS = {
 def test_mistakes_on_the_command_line(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
+    (tmp_path / "broken").symlink_to("nowhere")
     try:
         code = main(["solve", "poisson-cube", "--out", "run", *words])
     except SystemExit as error:
@@ -194,6 +215,11 @@ def test_conditions_take_points_that_are_given():
     fixed = do.equations.Condition(do.Identity(), jnp.ones((3, 2)), jnp.ones(3))
     drawn, given = do.pde.Conditions(do.pde.Dirichlet(0.0, BOX.boundary), fixed)(KEY, 5)
     assert given is fixed and drawn.points.shape == (5, 2)
+
+
+def test_a_name_of_a_room_is_told_its_room():
+    with pytest.raises(AttributeError, match="no attribute 'Box'; it is diffop.pde.Box$"):
+        do.Box  # noqa: B018  # pyright: ignore
 
 
 def test_a_misspelt_name_is_told_the_nearest():

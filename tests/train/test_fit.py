@@ -8,6 +8,7 @@ import optax
 import pytest
 
 import diffop as do
+from diffop.train import loggers
 
 from .toy import COUNTING
 
@@ -27,6 +28,16 @@ def test_it_minimises():
     assert result.losses.shape == (200,)
     np.testing.assert_allclose(result.losses[0], 36.0)
     assert result.seconds > 0 and result.compile_seconds > 0
+
+
+def test_progress_is_shown_if_asked(monkeypatch, capsys):
+    monkeypatch.setattr(loggers, "_INTERVAL", 0.0)
+    fit(jnp.zeros(4), 200, progress=True)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("diffop: step 100 of 200, loss ")
+    assert second.startswith("diffop: step 200 of 200, loss ")
+    fit(jnp.zeros(4), 200)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("length", [1, 7, 10, 100, 1000])

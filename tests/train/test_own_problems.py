@@ -48,7 +48,12 @@ def test_a_class_on_the_command_line(tmp_path, capsys):
         ("no.such:Class", [], "there is no module 'no' to import the problem 'no.such:Class' from"),
         ("tests.train.none:C", [], "there is no module 'tests.train.none' to import the problem"),
         (":Class", [], "problem must be a name, or package.module:NAME, got ':Class'."),
-        ("tests.train.own:Bell", [], "module 'tests.train.own' has nothing called 'Bell', got"),
+        (
+            "tests.train.own:Bell",
+            [],
+            "module 'tests.train.own' has nothing called 'Bell', got 'tests.train.own:Bell' "
+            "(nearest: Ball)",
+        ),
         ("tests.train.own:nothing", [], "'tests.train.own:nothing' is no class of problems, got 3"),
         (
             "tests.train.own:Column",

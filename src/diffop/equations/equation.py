@@ -13,7 +13,7 @@ from ..complete import Complete
 from ..estimators.together import flat_operators
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
-from ..terms.arguments import described, is_function
+from ..terms.arguments import described, is_function, kind_of
 from ..terms.shapes import check_shapes
 from .condition import AnyCondition
 from .points import as_function, check_arguments
@@ -280,7 +280,7 @@ def as_equation(whose: str, given: Any) -> AbstractEquation:
 
 def _shown(given: Any) -> str:
     """A value for an error message: for a network its class, not its layers."""
-    return f"a {type(given).__name__}" if isinstance(given, eqx.Module) else described(given)
+    return kind_of(given) if isinstance(given, eqx.Module) else described(given)
 
 
 @final

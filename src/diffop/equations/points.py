@@ -106,11 +106,13 @@ def check_arguments(
         raise ValueError(
             f"{what} takes ({', '.join(signature.parameters)}), and here it gets "
             f"{''.join(f'{name} and ' for name in before)}{words} of points, of shape {shapes}: "
-            f"{_remedy(what, len(given))}."
+            f"{_remedy(what, len(given), before)}."
         ) from None
 
 
-def _remedy(what: str, arguments: int) -> str:
+def _remedy(what: str, arguments: int, before: tuple[str, ...]) -> str:
+    if arguments == 1 and before:
+        return f"write lambda {', '.join(before)}, x: …"
     if arguments == 1:
         return "give points as a tuple, with an array for each argument of u"
     joined = ", or make it of a network of one vector: diffop.nn.JoinedInput(net)"

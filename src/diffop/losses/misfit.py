@@ -16,6 +16,7 @@ from ..equations.methods import has_method
 from ..equations.sampled import AtPoints
 from ..parallel.sharding import shard_points
 from ..scalars import is_number, plain, several
+from ..terms.arguments import kind_of
 
 DataWeight: TypeAlias = int | float | tuple[int | float, ...]
 """One weight for all conditions, or one for each."""
@@ -91,7 +92,7 @@ def _telling(condition: AnyCondition) -> TellsResiduals:
     if not has_method(sharded, "residuals"):
         raise TypeError(
             "residuals expects conditions with a method residuals(u), whose squares add up to "
-            f"misfit(u), got a {type(condition).__name__} without; give it that method."
+            f"misfit(u), got {kind_of(condition)} without; give it that method."
         )
     return sharded
 

@@ -42,5 +42,5 @@ def _entries(tree: PyTree) -> dict[str, tuple[int, ...]]:
 def _in_words(entries: dict[str, tuple[int, ...]]) -> str:
     if list(entries) == [""]:
         return f"an array of shape {entries['']}" if entries[""] else "one number"
-    words = [f"{name}{f' of shape {shape}' if shape else ''}" for name, shape in entries.items()]
+    words = [f"{name!r}{f' of shape {shape}' if shape else ''}" for name, shape in entries.items()]
     return ", ".join(words)

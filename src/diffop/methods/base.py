@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Any, NamedTuple, final
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..complete import Complete
@@ -33,12 +34,20 @@ class Objective(NamedTuple):
     static: PyTree
 
     def __call__(self, parameters: PyTree, key: PRNGKeyArray) -> Evaluated:
-        """The loss. If it has a method `terms` it is their sum; otherwise it is its only term."""
+        """The loss. If it has a method `terms` it is their sum; otherwise it is its only term.
+
+        **Raises:** `TypeError` for a loss that is not a single number.
+        """
         model = eqx.combine(parameters, self.static)
         if has_method(self.loss, "terms"):
             terms = self.loss.terms(model, key)
             return Evaluated(reduce(operator.add, terms.values()), terms)
         value = self.loss(model, key)
+        if np.ndim(value):
+            raise TypeError(
+                f"fit expects a loss whose value is one number, got an array of shape "
+                f"{np.shape(value)}; take its mean, such as jnp.mean(residuals**2)."
+            )
         return Evaluated(value, {"loss": value})
 
 

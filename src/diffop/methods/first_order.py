@@ -75,7 +75,7 @@ def _updates(update: Callable[..., Any], *given: PyTree, value: Array) -> Any:
         if "value_fn" not in str(error):
             raise
         raise TypeError(
-            "fit has another loss at each step, of fresh points, and this optimiser searches along "
-            "a line for one loss (value_fn); expected one of optax without a line search, such as "
-            "optax.adam(1e-3), or diffop.methods.LBFGS()."
+            "fit draws fresh points at each step, and this optimiser evaluates one loss several "
+            "times in a step (value_fn); give it an optimiser of optax without a line search, such "
+            "as optax.adam(1e-3), or diffop.methods.LBFGS()."
         ) from error

@@ -11,6 +11,7 @@ from jaxtyping import Array, Inexact, PyTree
 
 from ..equations.points import as_function, check_arguments
 from ..scalars import plain
+from ..terms.one_point import one_point_only
 from ..terms.shapes import check_shape
 from .point import as_net, check_point
 
@@ -49,7 +50,8 @@ class ZeroOnUnitSphere(eqx.Module):
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Inexact[Array, "*out"]:
         check_point("ZeroOnUnitSphere", x)
-        return (1 - jnp.sum(x * x)) * self.net(x)
+        with one_point_only():
+            return (1 - jnp.sum(x * x)) * self.net(x)
 
 
 @final
@@ -102,7 +104,8 @@ class HardConstraint(eqx.Module):
         if len(args) == 1:
             check_point("HardConstraint", *args)
         check_arguments("the network", self.net, args)
-        net, value, factor = self.net(*args), self.value(*args), self.factor(*args)
+        with one_point_only():
+            net, value, factor = self.net(*args), self.value(*args), self.factor(*args)
         _check_like_net("the value of HardConstraint", value, net)
         _check_like_net("the factor of HardConstraint", factor, net)
         return value + factor * net
@@ -155,7 +158,8 @@ class InitialCondition(eqx.Module):
     def __call__(self, *args: PyTree) -> Inexact[Array, "*out"]:
         time = self._time(*args)
         check_arguments("the network", self.net, args)
-        net, value = self.net(*args), self.value(*args)
+        with one_point_only():
+            net, value = self.net(*args), self.value(*args)
         _check_like_net("the value of InitialCondition", value, net)
         return value + (time - self.start) * net
 

@@ -25,9 +25,10 @@ from ..losses.loss import ResidualLoss
 from ..losses.misfit import check_conditions
 from ..losses.probes import as_probes, joint
 from ..losses.squares import SQUARES, data_key, draw_keys
-from ..terms.arguments import checked_key, is_function
+from ..terms.arguments import checked_key, is_function, kind_of
 from ..terms.one_point import works_mapped
 from .boundary import HardConstraint, InitialCondition, ZeroOnUnitSphere
+from .point import as_net
 
 ANSATZE = (HardConstraint, InitialCondition, ZeroOnUnitSphere)
 
@@ -98,6 +99,7 @@ class PINN(eqx.Module):
         ansatz: Callable[[Callable], Callable] | None = None,
     ):
         self.equation = learnable(as_equation("PINN", equation))
+        net = as_net("PINN", net)
         self._by_equation = ansatz is None and has_unknowns(self.equation)
         _check_ansatz(ansatz)
         self._ansatz = ansatz if _has_arrays(ansatz) else None
@@ -229,8 +231,8 @@ def _check_ansatz(ansatz: Any) -> None:
     if ansatz is not None and (isinstance(ansatz, ANSATZE) or not is_function(ansatz)):
         raise TypeError(
             "PINN expects an ansatz that makes u of a network, such as the class "
-            "diffop.nn.ZeroOnUnitSphere or lambda net: diffop.nn.HardConstraint(net, g, φ), got a "
-            f"{type(ansatz).__name__}; or give PINN(u, equation) a network in its ansatz."
+            "diffop.nn.ZeroOnUnitSphere or lambda net: diffop.nn.HardConstraint(net, g, φ), got "
+            f"{kind_of(ansatz)}; or give PINN(u, equation) a network in its ansatz."
         )
 
 
@@ -239,8 +241,8 @@ def _wrapped(ansatz: Callable[[Callable], Callable], net: Callable) -> Callable:
     u = ansatz(net)
     if isinstance(net, ANSATZE) and type(u) is type(net) and u is not net:
         raise ValueError(
-            f"PINN expects a network without its ansatz where the equation has one, got a "
-            f"{type(net).__name__}, which would be applied twice; give it the network alone."
+            f"PINN expects a network without its ansatz where the equation has one, got "
+            f"{kind_of(net)}, which would be applied twice; give it the network alone."
         )
     return u
 

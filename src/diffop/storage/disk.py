@@ -82,6 +82,10 @@ def make_folder(path: pathlib.Path) -> None:
     if not path.is_dir():
         if path.exists():
             raise NotADirectoryError(f"{path} is a file; name a directory that is under no file.")
+        if path.is_symlink():
+            raise NotADirectoryError(
+                f"{path} is a link to {path.readlink()}, which does not exist; name a directory."
+            )
         make_folder(path.parent)
         path.mkdir(exist_ok=True)
         sync(path.parent)

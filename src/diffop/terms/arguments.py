@@ -59,6 +59,13 @@ def described(value: Any) -> str:
     return f"{value!r} of type {type(value).__name__}"
 
 
+def kind_of(value: Any) -> str:
+    """The type of a value with its article: a Linear, an Equation, an MLP."""
+    name = type(value).__name__
+    letters = name[1:2].isupper()  # em el pee
+    return f"{'an' if name[0] in ('AEFHILMNORSX' if letters else 'AEIOU') else 'a'} {name}"
+
+
 def checked_argnum(argnum: Any) -> int:
     return checked_integer(argnum, "argnum", 0)
 

@@ -13,7 +13,7 @@ from ..equations.methods import has_method
 from ..losses.loss import ResidualLoss
 from ..methods.base import AbstractMethod
 from ..scalars import is_integer, plain
-from ..terms.arguments import checked_key
+from ..terms.arguments import checked_key, kind_of
 
 
 def check_asked(loss: Any, steps: Any, key: Any) -> None:
@@ -59,7 +59,7 @@ def check_model(model: PyTree, loss: Any) -> None:
     if asked and with_unknowns(model) is None:
         raise ValueError(
             "fit expects a model that has the arrays which the equation of its loss says are to be "
-            f"learnt, got a {type(model).__name__}; give it diffop.nn.PINN(net, equation), or say "
+            f"learnt, got {kind_of(model)}; give it diffop.nn.PINN(net, equation), or say "
             "of the equation trainable=False."
         )
 
@@ -79,7 +79,7 @@ def _check_loss(loss: Any) -> None:
     if not callable(loss):
         raise TypeError(
             "fit expects a loss that is a function of a model and a key, such as "
-            f"diffop.losses.ResidualLoss(equation, …), got a {type(loss).__name__}."
+            f"diffop.losses.ResidualLoss(equation, …), got {kind_of(loss)}."
         )
     try:
         signature = inspect.signature(loss)

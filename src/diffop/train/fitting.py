@@ -10,13 +10,14 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..extras import require
 from ..parallel.processes import Stop, is_first
 from ..streams import VERSION
 from .asked import check_asked
 from .checkpoints import Checkpoints, Saved
 from .iteration import Loss, Optimiser, State, iterate
 from .listeners import AbstractListener
-from .loggers import tell
+from .loggers import Bar, tell
 from .progress import Progress
 
 Observer: TypeAlias = Callable[[int, PyTree, np.ndarray], object]
@@ -54,6 +55,7 @@ def fit(
     listeners: Sequence[AbstractListener] = (),
     checkpoints: Checkpoints | None = None,
     mesh: Mesh | None = None,
+    progress: bool = False,
 ) -> Fit:
     """Minimises `loss(model, key)`, with a fresh key at each step.
 
@@ -92,6 +94,9 @@ def fit(
         over `data`; their coordinates, and the weights and the optimiser's state that belong to
         them, over `model` (`diffop.train.shard`). The result is that of one device, to rounding.
         Your own loss divides its points with `diffop.train.shard_points`.
+    - `progress`: whether to show the steps, the loss, the speed and the time left on the error
+        stream, as a bar on a terminal and otherwise as a line twice a minute. This needs the extra
+        `train`.
 
     **Returns:** a `diffop.train.Fit`.
 
@@ -99,8 +104,9 @@ def fit(
     `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the model has no inexact
     arrays, or lacks arrays that the equation of a `diffop.losses.ResidualLoss` learns, if the mesh
     has other axes, or if it has several devices and the optimiser is not from optax. `TypeError` if
-    the loss does not take a model and a key, or does not give the numbers whose squares it sums and
-    the optimiser needs them, or if `steps`, `key` or `optimiser` has a wrong type. It also raises
+    the loss does not take a model and a key, is no single number, or does not give the numbers
+    whose squares it sums and the optimiser needs them, or if `steps`, `key`, `optimiser` or
+    `checkpoints` has a wrong type. It also raises
     what `diffop.train.Checkpoints.newest` raises. If the mesh has devices of several processes,
     Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all, after the running
     steps and a last checkpoint.
@@ -116,6 +122,12 @@ def fit(
         ```
     """
     check_asked(loss, steps, key)
+    if not isinstance(checkpoints, Checkpoints | None):
+        raise TypeError(
+            f"fit expects checkpoints such as diffop.train.Checkpoints('out'), got {checkpoints!r}."
+        )
+    if progress:
+        require("the progress of a fit", "train", ("tqdm",))
     start = Saved(State.initial(model, optimiser, mesh), {})
     if checkpoints is not None:
         parts = {"model": model, "loss": loss, "optimiser": optimiser}
@@ -132,10 +144,12 @@ def fit(
         start=start.state,
         mesh=mesh,
     )
-    progress = Progress(steps, heard, start, checkpoints=checkpoints)
+    if progress and is_first():
+        heard.append(Bar(start.state.step, steps))
+    between = Progress(steps, heard, start, checkpoints=checkpoints)
     del start  # with its arrays
-    with progress, _stop(mesh) as stop:
-        state = progress.through(states, stop)
+    with between, _stop(mesh) as stop:
+        state = between.through(states, stop)
     if checkpoints is not None and is_first():
         checkpoints.remove_damaged()
     return Fit(state.model, state.losses, state.seconds, state.compile_seconds)
