@@ -128,6 +128,16 @@ def test_fitted_needs_four_draws_of_one_sum():
     with pytest.raises(ValueError, match="has 2. Give a number"):
         traced(both.controlled(g, scale="fitted")(u))
     assert traced(both.controlled(g, scale=1.0)(u)).shape == ()
+    split = do.Laplacian().estimate(jr.key(0), 4, probes.Split((0,)))
+    with pytest.raises(ValueError, match="come from 2 strata. Give a number"):
+        jax.eval_shape(split.controlled(g, scale="fitted")(u), jnp.ones(9))
+
+
+def test_fitted_is_exact_where_all_terms_are_taken():
+    x, L = jnp.asarray(X), do.Laplacian()
+    value, error, _ = L.estimate(jr.key(0), D).controlled(g, scale="fitted").stats(u)(x)
+    np.testing.assert_allclose(value, jnp.trace(jax.hessian(u)(x)), rtol=1e-12)
+    assert error == 0
 
 
 # Weights that are learnt

@@ -204,3 +204,19 @@ def test_antithetic_roots_halve_the_variance(antithetic, n):
     single = 1.5**2 * 2**2 * 12 * np.sum(a**2) / 3
     values = estimates(do.DiagonalK(3), function, n, probes.Roots(antithetic))
     check_variance(values, single / 2 if antithetic else single)
+
+
+def test_where_nothing_varies_the_error_has_no_slope():
+    """Random signs see only Σ ∂ᵢ²."""
+    L, key, x = do.Laplacian(), jr.key(0), jnp.asarray(X)
+
+    def error(a):
+        return L.estimate(key, 3, "rademacher").stats(lambda x: a * jnp.sum(x**4))(x)[1]
+
+    assert error(1.0) == jax.grad(error)(1.0) == 0
+
+    def spread(a):
+        found = do.variance(L, n=3, probes="rademacher")(lambda x: a * jnp.sum(x**4))(x)
+        return found.standard_error
+
+    assert spread(1.0) == jax.grad(spread)(1.0) == 0

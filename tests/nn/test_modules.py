@@ -158,6 +158,21 @@ def test_box_input():
     assert not jax.tree.leaves(eqx.filter(u, eqx.is_array))
 
 
+def test_ends_that_single_precision_does_not_tell_apart():
+    lower, upper = 1.7e9, 1.7e9 + 60
+    u = do.nn.BoxInput(lambda z: z, (lower,), (upper,))
+    x = np.float32(lower)
+    expected = 2 * (float(x) - (lower + (upper - lower) / 2)) / (upper - lower)
+    at_x = u(jnp.asarray(x)[None])
+    # as far as x and the centre can be from what they stand for
+    np.testing.assert_allclose(at_x, expected, atol=4 * np.spacing(x) / (upper - lower))
+
+
+def test_the_largest_scale_is_finite():
+    u = do.nn.ScaledOutput(lambda x: x, 3e38)
+    assert u(jnp.ones((), jnp.float32)) == 2.0**127
+
+
 def test_only_the_network_is_trained(getkey):
     net = mlp(3, getkey())
     u = do.nn.ZeroOnUnitSphere(do.nn.ScaledInput(net, 5.0))

@@ -310,6 +310,9 @@ test_what_is_wrong_is_said = refusals(
         "or as many": lambda: do.Integral(Disc(1.0, (0, 0))).exact(jnp.sum)(jnp.asarray(ONE)),
         "positive, finite radius": lambda: Disc(-1.0),
         "positive, finite scale": lambda: WholeSpace(0.0),
+        r"one for each of the 2 coordinates; got \(0.0,\)": lambda: do.Integral(
+            WholeSpace(1.0, (0.0,))
+        ).estimate(jax.random.key(0), 2)(jnp.sum)(jnp.asarray(PLANE)),
         "weights near e.2838, out of the range of float": lambda: do.Integral(
             WholeSpace(1.0)
         ).estimate(jax.random.key(0), 2)(jnp.sum)(jnp.ones(2000)),

@@ -148,6 +148,12 @@ CASES |= {
         np.array([3.0]),
         9 * (2 * 3 * 3 + 9 * 2),  # x² E[2 x z + z²], z = x e with the moments 1 and 2 of e
     ),
+    "Poisson, of counts": (
+        do.JumpGenerator(PoissonJumps(0.5, lambda key, x: jax.random.poisson(key, 2.0, (1,)))),
+        lambda x: x[0] ** 2,
+        np.array([3.0]),
+        0.5 * (2 * 3 * 2 + 2 + 2**2),  # ½ E[2 x z + z²], z with mean and variance 2
+    ),
     "one-sided": (
         do.JumpGenerator(one_sided(1.5)),
         lambda x: jnp.exp(0.8 * x[0]),

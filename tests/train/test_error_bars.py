@@ -64,6 +64,21 @@ def test_they_are_those_of_linear_regression(kind):
     np.testing.assert_allclose(found["values"], expected, rtol=1e-8)
 
 
+def test_what_no_residual_sees_moves_nothing():
+    class WithUnused(Regression):
+        def residuals(self, model, key):
+            return super().residuals(model[0], key)
+
+    theta, part = solved(X, Y), (X, Y, 1.0)
+    left = Y - X @ theta
+    covariance = left @ left / (30 - 4) * np.linalg.inv(X.T @ X)
+    found, unused = do.train.standard_errors(
+        lambda model: model, (theta, jnp.ones(2)), WithUnused(part), key=KEY, damping=0.0
+    )
+    np.testing.assert_allclose(found, np.sqrt(np.diag(covariance)), rtol=1e-8)
+    np.testing.assert_array_equal(unused, 0)
+
+
 def test_exact_equations_take_no_part_in_the_noise():
     """θ₀ + θ₁ = −1 with a weight of 10⁸: regression with one parameter less, by substitution."""
     rows = np.tile([1.0, 1.0, 0.0, 0.0], (5, 1))

@@ -21,7 +21,7 @@ from ..terms.evaluate import apply, common_kind, sum_of_two
 from ..terms.shapes import check_shapes
 from ..terms.term import Part
 from .estimator import AbstractEstimator
-from .statistics import Draws, Stats, draws
+from .statistics import Draws, Stats, draws, root
 
 Scale: TypeAlias = float | Array | Literal["fitted"]
 
@@ -47,7 +47,7 @@ class Controlled(AbstractEstimator):
         for (_, design), z in contributions:
             spread = jax.tree.map(lambda leaf, design=design: variance_of_sum(leaf, design), z)
             total = jax.tree.map(sum_of_two, total, spread)
-        return Stats(mean, jax.tree.map(jnp.sqrt, total), jets)
+        return Stats(mean, jax.tree.map(root, total), jets)
 
     def _by_source(
         self, u: Callable[..., PyTree], point: Point
@@ -116,13 +116,22 @@ def _scaled(found: Draws, known: PyTree, scale: float | Array) -> tuple[PyTree, 
 def _fitted(found: Draws, known: PyTree) -> tuple[PyTree, Contributions]:
     """The same, with an s for each draw that is fitted to all other draws. For independent draws, s
     is then independent of what it multiplies, and the mean stays unbiased.
+
+    **Raises:** `ValueError` for draws of several sums of terms, of several strata, or fewer than 4.
     """
+    if not found.sampled:
+        return found.exact[0][0], []  # all terms were taken
     if len(found.sampled) != 1:
         raise ValueError(
             'a scale is "fitted" to the draws of one sum of terms; this estimate has '
             f"{len(found.sampled)}. Give a number as the scale."
         )
     ((source, (pair,)),) = found.sampled.items()
+    if len(source[1].strata) != 1:
+        raise ValueError(
+            'a scale is "fitted" to draws that are alike, and those of this probe come from '
+            f"{len(source[1].strata)} strata. Give a number as the scale."
+        )
     assert pair is not None  # the only operator has all that was sampled
     exact_u, exact_g = found.exact[0]
 

@@ -103,7 +103,8 @@ class ScaledOutput(eqx.Module):
                 f"in {kind.dtype}, got {scale}; 1.0 leaves the values as they are."
             )
         self.net = net
-        self.exponent = jnp.round(jnp.log2(scale)).astype(int)
+        largest = jnp.asarray(kind.maxexp - 1, kind.dtype)  # whose power of two is finite
+        self.exponent = jnp.minimum(jnp.round(jnp.log2(scale)), largest).astype(int)
 
     def unit(self, dtype: DTypeLike | None = None) -> Float[Array, ""]:
         """The factor of the network's values.
@@ -257,8 +258,11 @@ class BoxInput(eqx.Module):
             )
 
     def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
-        lower, upper = jnp.asarray(self.lower, x.dtype), jnp.asarray(self.upper, x.dtype)
-        return self.net((x - 0.5 * (lower + upper)) * (2 / (upper - lower)))
+        # in Python's doubles: the type of x may not tell the ends apart
+        ends = list(zip(self.lower, self.upper, strict=True))
+        centre = jnp.asarray([a + (b - a) / 2 for a, b in ends], x.dtype)
+        slope = jnp.asarray([2 / (b - a) for a, b in ends], x.dtype)
+        return self.net((x - centre) * slope)
 
 
 @final

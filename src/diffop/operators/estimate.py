@@ -60,8 +60,10 @@ class Estimate(Operator, AbstractEstimator):
             or the network of some steps ago.
         - `value`: L g as a function of the point; by default it is computed exactly.
         - `scale`: s; 1 estimates $L(u − g)$. "fitted" takes for each draw the best s of the other
-            draws. This is unbiased if draws are independent (dense probes, importance), and has a
-            bias of relative size 1/N for n of N terms without replacement.
+            draws. This is unbiased if draws are independent (dense probes but orthogonal ones,
+            importance), and has a bias of relative size 1/N for n of N terms without replacement.
+            Draws of several strata are refused. With few draws the standard error is too small,
+            since it takes s for given.
 
         **Returns:**
 

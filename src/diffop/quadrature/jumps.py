@@ -152,5 +152,7 @@ class PoissonJumps(AbstractJumps):
                 f"PoissonJumps expects jumps with a number for each of {size} coordinate(s), of "
                 f"shape {(size,)}; got shape {jump.shape}."
             )
-        rate = value_at(self.rate, args, kwargs).astype(jump.dtype)
-        return Jump(jump, jnp.ones((), jump.dtype), rate)
+        rate = value_at(self.rate, args, kwargs)
+        if jnp.issubdtype(jump.dtype, jnp.inexact):
+            rate = rate.astype(jump.dtype)  # the precision of the point
+        return Jump(jump.astype(rate.dtype), jnp.ones((), rate.dtype), rate)

@@ -244,6 +244,11 @@ class WholeSpace(AbstractRegion):
 
     def _weighted(self, normal: Float[Array, " dim"]) -> WeightedPoint:
         center = jnp.asarray(self.center, normal.dtype)
+        if center.shape not in ((), normal.shape):
+            raise ValueError(
+                f"WholeSpace expects a center that is one number, or one for each of the "
+                f"{normal.size} coordinates; got {self.center}."
+            )
         volume = normal.size * math.log(self.scale * math.sqrt(2 * math.pi))
         typical = volume + normal.size / 2
         if abs(typical) > math.log(float(jnp.finfo(normal.dtype).max)):
