@@ -1,4 +1,4 @@
-"""A Poisson problem of one's own: Δu = f on the unit disc, u = 0 on its rim, in forty lines.
+"""Your own Poisson problem: Δu = f on the unit disc, u = 0 on its rim, in forty lines.
 
     python examples/poisson.py
 

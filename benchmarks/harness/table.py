@@ -81,9 +81,10 @@ def duration(record: Record, name: str = "seconds") -> str:
 
 
 def multiple(record: Record, name: str = "seconds") -> str:
-    """`35.9 ms, 2.8×`: a duration, and the ratio to what it took turns with."""
-    text = duration(record, name)
-    return f"{text}, {record.values['ratio']:.3g}×" if "ratio" in record.values else text
+    """`2.8×`: the ratio to what it took turns with, or else the duration, `35.9 ms`. Durations of
+    runs that were not taken in turns have other ratios, so no row has both.
+    """
+    return f"{record.values['ratio']:.3g}×" if "ratio" in record.values else duration(record, name)
 
 
 def megabytes(record: Record, name: str = "peak_mb") -> str:

@@ -8,7 +8,7 @@ import diffop as do
 
 from ..harness.case import Case, Scope
 from ..harness.records import Record, Records
-from ..harness.table import Table, duration, grid
+from ..harness.table import Table, grid, multiple
 from ..subjects.agreement import check_agreement
 from ..subjects.methods import Method, laplacian_by
 from ..subjects.networks import ansatz, ball_points
@@ -61,16 +61,7 @@ class Headline(AbstractOperators):
         check_agreement(ways, ansatz(dim), ball_points(2, dim))
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
-        yield grid("laplacian", ours, "dim", _times, "d =", _named)
-
-
-def _times(record: Record) -> str:
-    """How long diffop's exact one takes, and how many times as long others take in turns with it.
-    The factor is not that of two times in the table, which are of different minutes.
-    """
-    if "ratio" in record.values:
-        return f"{record.values['ratio']:.3g}×"
-    return duration(record)
+        yield grid("laplacian", ours, "dim", multiple, "d =", _named)
 
 
 def _named(record: Record) -> str:

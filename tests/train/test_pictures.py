@@ -88,6 +88,7 @@ def test_planes_at_which_nothing_is_known_are_left_out():
     """Values are known at multiples of 0.05."""
     found = on_grids(do.pde.GinzburgLandau(duration=0.55))
     assert [section.title for section, _ in found] == ["t = 0", "t = 0.55"]
+    assert {section.values for section, _ in found} == {("u", "v")}
 
 
 class Scattered(do.pde.AbstractReferenceProblem):

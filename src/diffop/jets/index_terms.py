@@ -91,9 +91,9 @@ class Monomial(Terms, ArrangedTerms):
         for argnum in self.scalars:
             if (size := point.size(argnum, self)) > 1:
                 raise ValueError(
-                    "Partial without a coordinate is the derivative by a scalar argument; got "
-                    f"argument {argnum}, which has {size} coordinates: say which one, "
-                    f"Partial(i, argnum={argnum})."
+                    "Partial without a coordinate is the derivative with respect to a scalar "
+                    f"argument; got argument {argnum}, which has {size} coordinates: say which "
+                    f"one, Partial(i, argnum={argnum})."
                 )
         return 1
 

@@ -21,7 +21,6 @@ from ..scalars import plain
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet
 from .domains.box import Box
-from .domains.sections import Section
 from .problem import AbstractSolvedProblem
 from .recommended import LEAST_SQUARES, Recommended
 
@@ -61,6 +60,7 @@ class Kovasznay(AbstractSolvedProblem):
     name: ClassVar[str] = "kovasznay"
     dim: ClassVar[int] = 2
     outputs: ClassVar[int | Literal["scalar"]] = 3
+    value_names: ClassVar[tuple[str, ...]] = ("u", "v", "p")
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=2,
         steps=250,
@@ -122,11 +122,6 @@ class Kovasznay(AbstractSolvedProblem):
             Dirichlet(lambda x: self.solution(x)[:2], on=self.domain.boundary, component=(0, 1)),
             Dirichlet(lambda x: self.solution(x)[2], on=outlet, component=2),
         )(key, count)
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        """The box, for the two velocities and the pressure."""
-        found = self.domain.sections(resolution)
-        return tuple(each._replace(values=("u", "v", "p")) for each in found)
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, "3"]:
         return jnp.array([1.0, 0.0, 0.0], x.dtype)

@@ -62,15 +62,17 @@ class AbstractProblem(AbstractEquation):
 
     Optional attributes are `recommended`, its settings: a [`diffop.pde.Recommended`][], or a
     [`diffop.pde.ByDimension`][] if they depend on the dimension; `outputs`, the number of values of
-    a system's network at a point; and `inputs`, how many numbers the network in the ansatz sees, if
-    these are not the coordinates. Its arrays are data, which no optimiser changes; a
-    [`diffop.nn.PINN`][] learns the fields that it names: `trainable = ("rate",)`.
+    a system's network at a point, and `value_names`, their names in pictures; and `inputs`, how
+    many numbers the network in the ansatz sees, if these are not the coordinates. Its arrays are
+    data, which no optimiser changes; a [`diffop.nn.PINN`][] learns the fields that it names:
+    `trainable = ("rate",)`.
     """
 
     name: eqx.AbstractVar[str]
     dim: eqx.AbstractVar[int]
     recommended: ClassVar[Recommended | ByDimension] = Recommended()
     outputs: ClassVar[int | Literal["scalar"]] = "scalar"
+    value_names: ClassVar[tuple[str, ...]] = ()
     inputs: ClassVar[int | None] = None
     trainable: ClassVar[bool | tuple[str, ...]] = False
     if TYPE_CHECKING:
@@ -174,7 +176,8 @@ class AbstractSolvedProblem(AbstractProblem):
 
         **Returns:** the `diffop.pde.Section`s; none if a plane shows little of the solution.
         """
-        return () if self.domain is None else self.domain.sections(resolution)
+        found = () if self.domain is None else self.domain.sections(resolution)
+        return tuple(each._replace(values=self.value_names) for each in found)
 
 
 class AbstractReferenceProblem(AbstractProblem):

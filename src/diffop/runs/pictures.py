@@ -20,6 +20,8 @@ from ..pde import AbstractReferenceProblem, Section
 from ..terms.shapes import check_shape
 from .evaluate import flat_values
 
+_ROUNDING = 1e-12
+"""Differences of this size, beside values of one, have no colour."""
 _BINS = 500
 
 
@@ -131,7 +133,8 @@ def on_grids(problem: AbstractReferenceProblem) -> list[tuple[Section, np.ndarra
     if problem.domain is None or isinstance(known.points, tuple):
         return []
     points, values = np.asarray(known.points), np.asarray(known.values, np.float64)
-    found = (_on_grid(section, points, values) for section in problem.domain.sections(2))
+    named = [s._replace(values=problem.value_names) for s in problem.domain.sections(2)]
+    found = (_on_grid(section, points, values) for section in named)
     return [each for each in found if each is not None]
 
 
@@ -171,7 +174,7 @@ def _save_rows(
         for axis, name in zip(axes, names, strict=True):
             axis.set_title(f"{name}, {section.title}", fontsize="medium")
         gap, scale = mine - other, (float(other.min()), float(other.max()))
-        largest = float(np.max(np.abs(gap)))
+        largest = max(float(np.max(np.abs(gap))), _ROUNDING * max(map(abs, scale)))
         _draw_image(axes[0], section, mine, scale)
         figure.colorbar(_draw_image(axes[1], section, other, scale), ax=axes[:2])
         far = _draw_image(axes[2], section, gap, (-largest, largest), "RdBu")

@@ -75,6 +75,7 @@ class GinzburgLandau(AbstractComputed):
     dim: ClassVar[int] = 3
     rel_error: ClassVar[float] = 3e-6
     outputs: ClassVar[int | Literal["scalar"]] = 2
+    value_names: ClassVar[tuple[str, ...]] = ("u", "v")
     inputs: ClassVar[int | None] = 2
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=3,

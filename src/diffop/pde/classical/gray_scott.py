@@ -68,6 +68,7 @@ class GrayScott(AbstractComputed):
     rel_error: ClassVar[float] = 5e-10
     known_to: ClassVar[float] = 0.5
     outputs: ClassVar[int | Literal["scalar"]] = 2
+    value_names: ClassVar[tuple[str, ...]] = ("u", "v")
     inputs: ClassVar[int | None] = 5
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=3,
