@@ -66,7 +66,7 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--data-weight", "2"], "expects a data_weight for an equation with conditions, got 2"),
         (
             ["--weights", "mass=1,energy=2"],
-            "the weights have energy, mass, and the residual of the",
+            "the weights have 'energy', 'mass', and the residual of the",
         ),
         (["--weights", "1,2"], "the weights have an array of shape (2,), and the residual of the"),
         (["--weights", "a=1,2"], "weights must be none, or a dict or a list of finite non-negati"),

@@ -26,7 +26,7 @@ from ..terms.term import Part, Term
 from ..versions import varying_axes
 from .draws import make_draw, without_error
 from .rounds import AbstractRounds, Tally, empty_tally, rounds_of
-from .statistics import draws, root
+from .statistics import draws, root_of
 
 _LEAST = 16
 """The least number of draws, in at least two rounds. k draws know their spread to about 1/√(2k), a
@@ -213,7 +213,7 @@ class _Total:
             sums = [m.mean for m in found]
             spreads = [r.variance(m, number) for r, m in zip(self._rules, found, strict=True)]
             means.append(functools.reduce(sum_of_two, sums, value))
-            errors.append(root(sum(spreads[1:], start=spreads[0])))
+            errors.append(root_of(sum(spreads[1:], start=spreads[0])))
         return means, errors
 
     def used(self, number: ScalarArray) -> Array:

@@ -21,7 +21,7 @@ from ..terms.evaluate import apply, common_kind, sum_of_two
 from ..terms.shapes import check_shapes
 from ..terms.term import Part
 from .estimator import AbstractEstimator
-from .statistics import Draws, Stats, draws, root
+from .statistics import Draws, Stats, draws, root_of
 
 Scale: TypeAlias = float | Array | Literal["fitted"]
 
@@ -47,7 +47,7 @@ class Controlled(AbstractEstimator):
         for (_, design), z in contributions:
             spread = jax.tree.map(lambda leaf, design=design: variance_of_sum(leaf, design), z)
             total = jax.tree.map(sum_of_two, total, spread)
-        return Stats(mean, jax.tree.map(root, total), jets)
+        return Stats(mean, jax.tree.map(root_of, total), jets)
 
     def _by_source(
         self, u: Callable[..., PyTree], point: Point

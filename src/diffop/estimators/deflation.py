@@ -20,7 +20,7 @@ from ..terms.evaluate import apply, scaled
 from ..terms.term import Part, Term
 from .draws import make_draw
 from .estimator import AbstractEstimator
-from .statistics import Stats, root, statistics
+from .statistics import Stats, root_of, statistics
 from .trace_estimators import Products, hutch_plus_plus, xtrace
 from .traces import Trace, as_trace, hessian_products, is_exact, jacobian_products
 
@@ -98,7 +98,7 @@ class Deflated(AbstractEstimator):
             rest = statistics([Part(exact, None)], u, point)
             means, variances = [*means, rest.value], [*variances, rest.standard_error]  # zero
             jets += rest.jets
-        return Stats(_add(means), jax.tree.map(root, _add(variances)), jets)
+        return Stats(_add(means), jax.tree.map(root_of, _add(variances)), jets)
 
     def _split(self, point: Point) -> tuple[tuple[Term, ...], list[tuple[Term, Key]]]:
         """The terms that are exact at a point, and the others, each with its own key."""

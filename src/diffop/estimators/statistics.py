@@ -171,10 +171,10 @@ def _where(condition: Any, z: Array) -> Array:
 def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> Stats:
     """Mean and standard error of a sum of parts at a point."""
     found = draws([parts], u, point)
-    return Stats(found.mean(0), jax.tree.map(root, found.variance(0)), found.jets)
+    return Stats(found.mean(0), jax.tree.map(root_of, found.variance(0)), found.jets)
 
 
-def root(variance: Array) -> Array:
+def root_of(variance: Array) -> Array:
     """A standard error, √ variance, whose gradient is zero where nothing varies."""
     still = variance == 0
     return jnp.where(still, jnp.zeros_like(variance), jnp.sqrt(jnp.where(still, 1, variance)))

@@ -24,7 +24,7 @@ from ..terms.plans import plan_of
 from ..terms.term import Part
 from .draws import check_probes, make_draw
 from .estimator import AbstractEstimator
-from .statistics import Draws, Stats, draws, real_kind, root
+from .statistics import Draws, Stats, draws, real_kind, root_of
 
 
 def exact(ops: PyTree) -> "Joint":
@@ -126,7 +126,7 @@ class Moments(NamedTuple):
     @property
     def standard_error(self) -> PyTree:
         """The root of the variance."""
-        return jax.tree.map(root, self.variance)
+        return jax.tree.map(root_of, self.variance)
 
 
 @final

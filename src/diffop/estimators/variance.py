@@ -33,7 +33,7 @@ from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.one_point import applied
 from ..terms.term import Part, Term
 from .draws import check_probes, is_unsampled, make_draw
-from .statistics import added_statistics, draws, real_kind, root
+from .statistics import added_statistics, draws, real_kind, root_of
 
 
 @final
@@ -53,7 +53,7 @@ class Variance(NamedTuple):
     @property
     def standard_error(self) -> PyTree:
         """The root of the variance."""
-        return jax.tree.map(root, self.variance)
+        return jax.tree.map(root_of, self.variance)
 
 
 def variance(
