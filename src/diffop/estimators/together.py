@@ -17,7 +17,7 @@ from ..probes import AbstractProbe
 from ..probes.base import Draw
 from ..schemes.names import PlanKind
 from ..streams import stream
-from ..terms.arguments import Function, described, is_function, is_operator, kind_of
+from ..terms.arguments import Function, described, is_operator, kind_of
 from ..terms.evaluate import apply_all, floating, sum_of_two
 from ..terms.one_point import applied
 from ..terms.plans import plan_of
@@ -94,7 +94,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
 def flat_operators(ops: PyTree) -> tuple[list[Any], Any]:
     """The operators in a pytree of them, and its structure."""
     leaves, structure = jax.tree.flatten(ops, is_leaf=is_operator)
-    for leaf in [ops] if is_function(ops) else leaves:  # a network has leaves, too
+    for leaf in [ops] if callable(ops) else leaves:  # a network has leaves, too
         if not is_operator(leaf):
             raise TypeError(
                 "expected an operator, such as do.Laplacian(), or a pytree of operators; got "
