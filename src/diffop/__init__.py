@@ -92,8 +92,10 @@ def _room_of(name: str) -> str:
     """Where a name is, for the error of those who miss it here. Tools ask for names with
     underscores, and need no room.
     """
-    rooms = [] if name.startswith("_") else [__getattr__(room) for room in _LATER]
-    where = [room.__name__ for room in rooms if name in getattr(room, "__all__", ())]
+    if name.startswith("_"):
+        return ""
+    found = [__getattr__(each) if each in _LATER else globals()[each] for each in __all__]
+    where = [room.__name__ for room in found if name in getattr(room, "__all__", ())]
     return f"; it is {' or '.join(f'{room}.{name}' for room in where)}" if where else ""
 
 
