@@ -17,7 +17,7 @@ def without_structure():
         return densify(given(tangent, lead_shape, leaf, name), len(lead_shape), leaf)
 
     def units_of(primal, *others):
-        return densify(units(primal, *others), 1, primal)
+        return tuple(densify(c, 1, primal) for c in units(primal, *others))
 
     with (
         mock.patch.object(tangents, "tangent_of", tangent_of),
