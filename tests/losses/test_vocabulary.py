@@ -181,10 +181,14 @@ def test_weights_of_a_system(names, weights, expected):
 @pytest.mark.parametrize(
     ("names", "weights", "message"),
     [
-        (True, {"mass": 1.0, "energy": 2.0}, "have energy, mass, and the .* has mass, moment"),
-        (True, {"mass": 1.0}, r"have mass, and .* mass, momentum of shape \(2,\); give a number"),
-        (True, 2.0, "have one number, and the residual of the equation has mass, momentum"),
-        (False, {"mass": 1.0}, r"have mass, and .* has an array of shape \(3,\)"),
+        (True, {"mass": 1.0, "energy": 2.0}, "have 'energy', 'mass', and the .* has 'mass', 'mom"),
+        (
+            True,
+            {"mass": 1.0},
+            r"have 'mass', and .* 'mass', 'momentum' of shape \(2,\); give a number",
+        ),
+        (True, 2.0, "have one number, and the residual of the equation has 'mass', 'momentum'"),
+        (False, {"mass": 1.0}, r"have 'mass', and .* has an array of shape \(3,\)"),
         (False, [1.0, 2.0], r"have an array of shape \(2,\), and .* of shape \(3,\); give"),
     ],
 )
