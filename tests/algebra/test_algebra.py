@@ -18,6 +18,7 @@ ALGEBRAS = {name: apolar(each) for name, each in POLYNOMIALS.items()} | {
     "a curve": Algebra.curve(5),
     "a jet of a jet": Algebra.closure([(2, 1)]),
     "two tops": Algebra.closure([(3, 1), (0, 4)]),
+    "sets of directions": Algebra.squares(3),
 }
 
 

@@ -161,11 +161,12 @@ def test_box_input():
 def test_ends_that_single_precision_does_not_tell_apart():
     lower, upper = 1.7e9, 1.7e9 + 60
     u = do.nn.BoxInput(lambda z: z, (lower,), (upper,))
-    x = np.float32(lower)
-    expected = 2 * (float(x) - (lower + (upper - lower) / 2)) / (upper - lower)
-    at_x = u(jnp.asarray(x)[None])
-    # as far as x and the centre can be from what they stand for
-    np.testing.assert_allclose(at_x, expected, atol=4 * np.spacing(x) / (upper - lower))
+    x, spacing = np.float32(lower), 128
+    assert np.spacing(x) == spacing
+    at_x, at_next = (u(jnp.asarray(each)[None]) for each in (x, x + np.float32(spacing)))
+    # −1, but for the rounding of the centre by at most half of the spacing
+    np.testing.assert_allclose(at_x, -1, atol=spacing / 2 * 2 / (upper - lower))
+    np.testing.assert_allclose(at_next - at_x, spacing * 2 / (upper - lower), rtol=1e-6)
 
 
 def test_the_largest_scale_is_finite():

@@ -126,7 +126,7 @@ class Family:
         return tuple(known.get(monomial, Zero()) for monomial in self.algebra.monomials)
 
     def instantiate(self, coefficient: Coefficient, place: int, primal: Any) -> Full:
-        """The same coefficient with arrays wherever the family allows it."""
+        """The same coefficient as an array, even if it is zero."""
         return instantiate(coefficient, self.lead_shape(place), primal)
 
     def collapse(self, coefficient: Coefficient, primal: Any) -> Coefficient:

@@ -86,7 +86,7 @@ class Full:
 
 Coefficient: TypeAlias = Zero | Full | Blocks
 Series: TypeAlias = tuple[Coefficient, ...]
-"""The coefficients of order 1, …, K of one value along one family (index k − 1 holds order k)."""
+"""The coefficients of one value along one family, one at each place of its algebra."""
 
 
 def all_zero(series: Sequence[Coefficient]) -> bool:

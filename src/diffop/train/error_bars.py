@@ -141,9 +141,10 @@ def _moved(
     left, J = residuals(theta), jacobian(theta)
     U, S, Vt = jnp.linalg.svd(J, full_matrices=False)
     shift = damping * jnp.sum(S**2) / len(left)
-    # what no residual sees does not move
+    # S/(S² + shift), without squares; what no residual sees does not move
     seen = S > 0
-    gain = jnp.where(seen, S / jnp.where(seen, S**2 + shift, 1), 0)
+    size = jnp.where(seen, S, 1)
+    gain = jnp.where(seen, 1 / (size + shift / size), 0)
     inverse = (Vt.T * gain[None]) @ U.T
     moves = jax.tree.map(lambda G: G @ inverse, jax.jacrev(asked)(theta))
     return _Moved(left, U**2 @ (S * gain), moves)

@@ -106,10 +106,10 @@ def fit(
     has other axes, or if it has several devices and the optimiser is not from optax. `TypeError` if
     the loss does not take a model and a key, is no single number, or does not give the numbers
     whose squares it sums and the optimiser needs them, or if `steps`, `key`, `optimiser` or
-    `checkpoints` has a wrong type. It also raises
-    what `diffop.train.Checkpoints.newest` raises. If the mesh has devices of several processes,
-    Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all, after the running
-    steps and a last checkpoint.
+    `checkpoints` has a wrong type. `MissingExtraError` if `progress` lacks its extra. It also
+    raises what `diffop.train.Checkpoints.newest` raises. If the mesh has devices of several
+    processes, Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all, after the
+    running steps and a last checkpoint.
 
     !!! example
 
