@@ -118,7 +118,8 @@ class RecordCubes(AbstractTrained):
     def cases(self, scope: Scope) -> Iterator[Case]:
         for problem, sizes in scope.pick(_ON_CUBES[:1], _ON_CUBES[:1], _ON_CUBES):
             more = {"dim": 4, **MINI, "data_batch": 4} if scope.level == "mini" else {}
-            yield self.case(OURS, problem=problem, **{**sizes, **more}, seed=0)
+            for seed in scope.pick([0], [0], SEEDS):
+                yield self.case(OURS, problem=problem, **{**sizes, **more}, seed=seed)
 
 
 _MARCHED: Mapping[str, Mapping[str, Size]] = {

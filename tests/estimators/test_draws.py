@@ -138,7 +138,7 @@ def test_traced_estimates_merge_with_themselves():
 def test_of_several_operators():
     """`do.estimate` and its moments know equal draws as well."""
     x = jnp.asarray(X)
-    joint = lambda E, F: do.exact([E, F]).draws(u)(x).moments(lambda v: v[0] + v[1]).variance
+    joint = lambda E, F: do.exact([E, F]).draws(u)(x).of(lambda v: v[0] + v[1]).variance()
     E, F = L.estimate(jr.key(0), 3), FOURTH.estimate(jr.key(0), 3)
     known, expected = jax.jit(lambda x: (joint(E, F), (E + F).stats(u)(x).standard_error ** 2))(x)
     np.testing.assert_allclose(known, expected, rtol=1e-12)

@@ -220,3 +220,47 @@ def test_where_nothing_varies_the_error_has_no_slope():
         return found.standard_error
 
     assert spread(1.0) == jax.grad(spread)(1.0) == 0
+
+
+E = do.Laplacian().estimate(jr.key(0), 4)
+OF_ANY_SIZE = {
+    "draws of terms": E.stats,
+    "of some terms": do.Laplacian().estimate(jr.key(0), 2, probes.Split([1, 4])).stats,
+    "of strata": do.Laplacian().estimate(jr.key(0), 4, "stratified").stats,
+    "signs": do.Laplacian().estimate(jr.key(0), 4, "rademacher").stats,
+    "of several sources": (E + do.Laplacian().estimate(jr.key(1), 2, "gaussian")).stats,
+    "joint": do.estimate([do.Laplacian()], jr.key(0), 4).stats,
+    "a function of them": lambda u: lambda x: (
+        do.estimate(do.Laplacian(), jr.key(0), 4).draws(u)(x).of(lambda value: 2 * value).stats()
+    ),
+    "deflated": do.Laplacian().deflate(jr.key(0), 4).stats,
+    "with a control": lambda u: (
+        do.Laplacian().estimate(jr.key(0), 4, "gaussian").controlled(u, scale=0.5).stats(u)
+    ),
+    "with a fitted control": lambda u: (
+        do.Laplacian()
+        .estimate(jr.key(0), 4, "gaussian")
+        .controlled(lambda x: u(x[::-1]), scale="fitted")
+        .stats(u)
+    ),
+    "to an accuracy": do.Laplacian().estimate_to(
+        jr.key(0), rtol=0.1, probes="gaussian", max_n=4000, batch=4
+    ),
+    "to an accuracy, of orthogonal directions": do.Laplacian().estimate_to(
+        jr.key(0), rtol=0.1, probes="orthogonal", max_n=400, batch=4
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [1e-27, 1e27])
+@pytest.mark.parametrize("name", OF_ANY_SIZE)
+def test_errors_whose_squares_are_out_of_range(name, size):
+    """Estimates of c u are c times those of u, and take as many draws, in single precision too."""
+    stats, x, weights = OF_ANY_SIZE[name], jnp.asarray(X, jnp.float32), jnp.float32(H)
+    function = lambda x: x @ weights @ x + jnp.sum(x**4) * x[1]
+    once = jax.jit(stats(function))(x)
+    found = jax.jit(stats(lambda x: size * function(x)))(x)
+    assert jax.tree.leaves(once.standard_error)[0] > 0
+    for a, b in zip(jax.tree.leaves(found[:2]), jax.tree.leaves(once[:2]), strict=True):
+        np.testing.assert_allclose(np.float64(a), size * np.float64(b), rtol=1e-4)
+    assert found[2:] == once[2:]

@@ -53,7 +53,7 @@ class Sampled(NamedTuple):
         as_weight(self.weight)
         square = Condition(self.operator, self.points, self.values).misfit(u)
         draws = Joint(self.operator, None).draws(u)
-        variance = at_each(lambda *point: draws(*point).variance().variance, self.points)
+        variance = at_each(lambda *point: draws(*point).variance(), self.points)
         spread = jnp.mean(jnp.sum(variance, axis=tuple(range(1, variance.ndim))))
         return self.weight * (square - spread)
 

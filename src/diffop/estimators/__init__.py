@@ -7,7 +7,7 @@ from .choice import Choice, Way
 from .control import Controlled
 from .deflation import Deflated
 from .statistics import Stats
-from .together import Joint, JointDraws, Moments
+from .together import Joint, JointDraws
 from .variance import Variance
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "Deflated",
     "Joint",
     "JointDraws",
-    "Moments",
     "Stats",
     "Variance",
     "Way",

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from ..array_types import Key, ScalarArray
+from ..arrays import norm_over_first
 from ..devices import is_on_mesh, start_of_sum, varying_over, zeros_for
 from ..jets.design import Design
 from ..jets.point import Point
@@ -26,7 +27,7 @@ from ..terms.term import Part, Term
 from ..versions import varying_axes
 from .draws import make_draw, without_error
 from .rounds import AbstractRounds, Tally, empty_tally, rounds_of
-from .statistics import draws, root_of
+from .statistics import draws
 
 _LEAST = 16
 """The least number of draws, in at least two rounds. k draws know their spread to about 1/√(2k), a
@@ -211,9 +212,9 @@ class _Total:
         for position, value in enumerate(self._exact):
             found = [each[position] for each in tallies]
             sums = [m.mean for m in found]
-            spreads = [r.variance(m, number) for r, m in zip(self._rules, found, strict=True)]
+            each = [r.standard_error(m, number) for r, m in zip(self._rules, found, strict=True)]
             means.append(functools.reduce(sum_of_two, sums, value))
-            errors.append(root_of(sum(spreads[1:], start=spreads[0])))
+            errors.append(norm_over_first(jnp.stack(each)))
         return means, errors
 
     def used(self, number: ScalarArray) -> Array:

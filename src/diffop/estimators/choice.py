@@ -32,7 +32,7 @@ from ..terms.term import Part
 from ..tracebacks import short_tracebacks
 from .deflation import LEAST, deflated
 from .draws import is_unsampled, make_draw, supports, without_error
-from .statistics import draws
+from .statistics import draws, variance_of
 from .together import Joint, flat_operators
 from .traces import as_trace, is_exact
 
@@ -253,7 +253,8 @@ class _Pilot:
             draw = make_draw(key, n, kind)
             parts = [[Part(part.terms, draw) for part in each] for each in self._parts]
             found = draws(parts, self.u, Point(args))
-            return _sum(jax.tree.leaves([found.variance(i) for i in range(len(parts))]))
+            each = [variance_of(found.mean(i), found.deviations(i)) for i in range(len(parts))]
+            return _sum(jax.tree.leaves(each))
 
         def variances(keys: Any, *args: Any) -> Any:
             if told:

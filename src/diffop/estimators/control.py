@@ -9,19 +9,21 @@ close to s g. The best s is Cov[E(u), E(g)]/Var[E(g)].
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from ..jets.design import variance_of_sum
+from ..arrays import unit_near
+from ..jets.design import deviations
 from ..jets.point import Point
 from ..terms.evaluate import apply, common_kind, sum_of_two
 from ..terms.shapes import check_shapes
 from ..terms.term import Part
 from .estimator import AbstractEstimator
-from .statistics import Draws, Stats, draws, root_of
+from .statistics import Draws, Stats, draws, standard_error_of
 
 Scale: TypeAlias = float | Array | Literal["fitted"]
 
@@ -43,11 +45,10 @@ class Controlled(AbstractEstimator):
 
     def _stats(self, u: Callable[..., PyTree], point: Point) -> Stats:
         mean, contributions, jets = self._by_source(u, point)
-        total = jax.tree.map(lambda leaf: jnp.zeros_like(jnp.real(leaf)), mean)
-        for (_, design), z in contributions:
-            spread = jax.tree.map(lambda leaf, design=design: variance_of_sum(leaf, design), z)
-            total = jax.tree.map(sum_of_two, total, spread)
-        return Stats(mean, jax.tree.map(root_of, total), jets)
+        each = [
+            jax.tree.map(partial(deviations, design=design), z) for (_, design), z in contributions
+        ]
+        return Stats(mean, standard_error_of(mean, each), jets)
 
     def _by_source(
         self, u: Callable[..., PyTree], point: Point
@@ -159,7 +160,8 @@ def _slopes(z: Array, c: Array) -> Array:
     """Cov(z, c)/Var(c) without draw r, for each r: sums without r follow from those over all draws.
     Complex values use Σ z conj(c) / Σ |c|², about the means, which minimises |z − s c|².
     """
-    n = z.shape[0]
+    n, unit = z.shape[0], unit_near(c).astype(c.dtype)
+    c = c / unit[None]  # squares of c may be out of range
     dz, dc = z - jnp.mean(z, axis=0, keepdims=True), c - jnp.mean(c, axis=0, keepdims=True)
     # Σ_{s≠r} of products about the means of the others: S − n/(n−1) times the r-th product
     products, squares = dz * jnp.conj(dc), jnp.real(dc * jnp.conj(dc))
@@ -167,4 +169,5 @@ def _slopes(z: Array, c: Array) -> Array:
     spread = jnp.sum(squares, axis=0, keepdims=True) - n / (n - 1) * squares
     total = jnp.sum(jnp.real(c * jnp.conj(c)), axis=0, keepdims=True)
     flat = spread <= 1e-12 * total  # a control without variance is useless
-    return jnp.where(flat, 0, covariance / jnp.where(flat, 1, spread).astype(covariance.dtype))
+    spread = jnp.where(flat, 1, spread).astype(covariance.dtype)
+    return jnp.where(flat, 0, covariance / spread / unit[None])

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from ..array_types import Key, PerDirection, ScalarArray
+from ..jets.design import Design, Stratum, deviations
 from ..jets.point import Point
 from ..jets.vector_terms import DivergenceTerms
 from ..probes.base import Draw
@@ -20,7 +21,7 @@ from ..terms.evaluate import apply, scaled
 from ..terms.term import Part, Term
 from .draws import make_draw
 from .estimator import AbstractEstimator
-from .statistics import Stats, root_of, statistics
+from .statistics import Stats, standard_error_of, statistics
 from .trace_estimators import Products, hutch_plus_plus, xtrace
 from .traces import Trace, as_trace, hessian_products, is_exact, jacobian_products
 
@@ -92,13 +93,14 @@ class Deflated(AbstractEstimator):
     def _stats(self, u: Callable[..., PyTree], point: Point) -> Stats:
         exact, sampled = self._split(point)
         estimates = [self._estimates(term, key, u, point) for term, key in sampled]
-        means, variances = [*map(_mean, estimates)], [*map(_variance, estimates)]
+        means, spreads = [*map(_mean, estimates)], [*map(_deviations, estimates)]
         jets = sum(self._products(each) for each in estimates)
         if exact or not means:
             rest = statistics([Part(exact, None)], u, point)
-            means, variances = [*means, rest.value], [*variances, rest.standard_error]  # zero
+            means.append(rest.value)
             jets += rest.jets
-        return Stats(_add(means), jax.tree.map(root_of, _add(variances)), jets)
+        mean = _add(means)
+        return Stats(mean, standard_error_of(mean, spreads), jets)
 
     def _split(self, point: Point) -> tuple[tuple[Term, ...], list[tuple[Term, Key]]]:
         """The terms that are exact at a point, and the others, each with its own key."""
@@ -188,19 +190,19 @@ def _mean(estimates: PyTree) -> PyTree:
     return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), estimates)
 
 
-def _variance(estimates: PyTree) -> PyTree:
-    """The variance of the mean of m independent estimates: Σ|t_i − t̄|² / (m(m−1))."""
+def _deviations(estimates: PyTree) -> PyTree:
+    """Those of the mean of m independent estimates, which contribute an m-th part each."""
 
-    def variance(leaf: Array) -> Array:
+    def of(leaf: Array) -> Array:
         m = leaf.shape[0]
         if m < 2:
             raise ValueError(
                 "a standard error of hutch++ needs at least 2 probes of what is left; got n = 3, "
                 "which has one. Use n = 4 or more."
             )
-        return jnp.var(leaf, axis=0, ddof=1) / m
+        return deviations(leaf / m, Design("deflated", (Stratum(m),)))
 
-    return jax.tree.map(variance, estimates)
+    return jax.tree.map(of, estimates)
 
 
 def _add(values: Sequence[PyTree]) -> PyTree:

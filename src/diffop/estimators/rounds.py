@@ -3,13 +3,13 @@
 With y = b z for the contributions z of a round, each y by itself is unbiased for the whole sum.
 After k draws of one stratum the estimate is their mean ȳ, and
 
-    Var ȳ = E[ M/(k (k−1)) ] (1 − k/N),        M = Σ |y − ȳ|²,
+    Var ȳ = E[ S²/(k (k−1)) ] (1 − k/N),        S² = Σ |y − ȳ|²,
 
-for independent draws (N infinite) and for the first k of a random order of N terms. M is pooled
+for independent draws (N infinite) and for the first k of a random order of N terms. S is pooled
 over all draws: with k − 1 degrees of freedom it is less noisy than the rounds' own spreads, which
-have (b − 1) k/b. Adding a draws with mean ȳ' and spread M' to k draws,
+have (b − 1) k/b. Adding a draws with mean ȳ' and spread S' to k draws,
 
-    ȳ ← ȳ + δ a/(k+a),    M ← M + M' + |δ|² k a/(k+a),    δ = ȳ' − ȳ,
+    ȳ ← ȳ + δ a/(k+a),    S² ← S² + S'² + |δ|² k a/(k+a),    δ = ȳ' − ȳ,
 
 cancels nothing (Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1983).
 
@@ -28,13 +28,16 @@ import numpy as np
 from jaxtyping import Array
 
 from ..array_types import AnyArray, ScalarArray
-from ..jets.design import Design, Stratum, variance_of_sum
+from ..arrays import norm_over_first
+from ..jets.design import Design, Stratum, deviations
 from ..probes.windows import is_window
 
 
 @final
 class Tally(NamedTuple):
-    """The estimate so far, and the numbers from which its variance is computed."""
+    """The estimate so far, and the numbers from which its standard error is computed: roots of
+    sums of squares, because squares may be out of range.
+    """
 
     mean: Array
     spread: Array
@@ -72,8 +75,8 @@ class AbstractRounds(eqx.Module):
         """Adds one round after this many; nothing new if all draws have been used."""
 
     @abstractmethod
-    def variance(self, tally: Tally, rounds: ScalarArray) -> Array:
-        """An unbiased estimate of the variance of the mean after this many rounds."""
+    def standard_error(self, tally: Tally, rounds: ScalarArray) -> Array:
+        """The root of an unbiased estimate of the variance of the mean after this many rounds."""
 
 
 @final
@@ -91,19 +94,20 @@ class Pooled(AbstractRounds):
         kind, real = y.dtype, tally.spread.dtype  # complex outputs have a real spread
         new, k, total = ((each).astype(real) for each in (after - before, before, after))
         mean = jnp.sum(jnp.where(valid, y, 0), axis=0) / jnp.maximum(new, 1).astype(kind)
-        spread = jnp.sum(jnp.where(valid, _square(y - mean[None]), 0), axis=0)
         step = mean - tally.mean
+        between = step * jnp.sqrt(k * new / total).astype(kind)
         return Tally(
             tally.mean + step * (new / total).astype(kind),
-            tally.spread + spread + _square(step) * (k * new / total),
+            _with(tally.spread, jnp.where(valid, y - mean[None], 0), between[None]),
         )
 
-    def variance(self, tally: Tally, rounds: ScalarArray) -> Array:
+    def standard_error(self, tally: Tally, rounds: ScalarArray) -> Array:
         k = jnp.maximum(self.used(rounds), 2).astype(tally.spread.dtype)
-        variance = tally.spread / (k * (k - 1))
+        error = tally.spread / jnp.sqrt(k * (k - 1))
         if math.isinf(self.population):
-            return variance
-        return variance * ((self.population - k) / self.population)  # 1 − k/N rounds: not 0 for N
+            return error
+        left = (self.population - k) / self.population  # 1 − k/N rounds: not 0 for N
+        return error * jnp.sqrt(left)
 
 
 @final
@@ -121,12 +125,12 @@ class RoundByRound(AbstractRounds):
         more = rounds < self.number
         return Tally(
             tally.mean + jnp.where(more, step, 0),
-            tally.spread + jnp.where(more, variance_of_sum(z, self.design), 0),
+            _with(tally.spread, jnp.where(more, deviations(z, self.design), 0)),
         )
 
-    def variance(self, tally: Tally, rounds: ScalarArray) -> Array:
+    def standard_error(self, tally: Tally, rounds: ScalarArray) -> Array:
         made = jnp.clip(rounds, 1, self.number).astype(tally.spread.dtype)
-        return tally.spread / made**2
+        return tally.spread / made
 
 
 def rounds_of(design: Design, batch: int, most: int) -> AbstractRounds:
@@ -140,6 +144,6 @@ def rounds_of(design: Design, batch: int, most: int) -> AbstractRounds:
     return RoundByRound(batch, most // batch * batch, design)
 
 
-def _square(z: Array) -> Array:
-    """|z|², with a gradient at zero."""
-    return jnp.real(z * jnp.conj(z))
+def _with(spread: Array, *more: Array) -> Array:
+    """The root of the sum of squares of a spread and of deviations along first axes."""
+    return norm_over_first(jnp.concatenate([spread[None], *map(jnp.abs, more)]))

@@ -1,20 +1,22 @@
 """The standard error of an estimate, from its draws."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from ..jets.design import Design, variance_of_sum
+from ..arrays import norm_over_first
+from ..jets.design import Design, deviations
 from ..jets.point import Point
 from ..jets.pushes import number_pushed
 from ..probes.base import Draw
 from ..terms.evaluate import (
     Head,
     apply_all,
+    common_kind,
     flattened,
     floating,
     head_jets,
@@ -77,19 +79,41 @@ class Draws(NamedTuple):
                 total = jax.tree.map(sum_of_two, total, sums)
         return total
 
-    def variance(self, operator: int) -> PyTree:
-        """An unbiased estimate of the variance of `mean`: variances of different sources add."""
-        total = jax.tree.map(
-            lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)),
-            self.exact[operator],
-        )
-        for (_, design), contributions in self.sampled.items():
-            if contributions[operator] is not None:
-                spread = partial(variance_of_sum, design=design)
-                total = jax.tree.map(
-                    sum_of_two, total, jax.tree.map(spread, contributions[operator])
-                )
-        return total
+    def deviations(self, operator: int) -> list[PyTree]:
+        """The deviations of `mean`, source by source."""
+        return [
+            jax.tree.map(partial(deviations, design=design), contributions[operator])
+            for (_, design), contributions in self.sampled.items()
+            if contributions[operator] is not None
+        ]
+
+
+def variance_of(value: PyTree, deviations: Sequence[PyTree]) -> PyTree:
+    """An unbiased estimate of the variance of a value, from the deviations of each of its sources:
+    their squares add. It is real, and zero without sources.
+    """
+
+    def of(leaf: Array, *sources: Array) -> Array:
+        squares = [jnp.sum(_square(each), axis=0) for each in sources]
+        return reduce(sum_of_two, squares, jnp.zeros_like(leaf, real_kind(leaf.dtype)))
+
+    return jax.tree.map(of, value, *deviations)
+
+
+def standard_error_of(value: PyTree, deviations: Sequence[PyTree]) -> PyTree:
+    """The root of `variance_of`, also where squares are out of range."""
+
+    def of(leaf: Array, *sources: Array) -> Array:
+        errors = [jnp.zeros_like(leaf, real_kind(leaf.dtype)), *map(norm_over_first, sources)]
+        kind = common_kind(*errors)
+        return norm_over_first(jnp.stack([error.astype(kind) for error in errors]))
+
+    return jax.tree.map(of, value, *deviations)
+
+
+def _square(z: Array) -> Array:
+    """|z|², with a gradient at zero."""
+    return jnp.real(z * jnp.conj(z))
 
 
 def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point) -> Draws:
@@ -171,13 +195,8 @@ def _where(condition: Any, z: Array) -> Array:
 def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> Stats:
     """Mean and standard error of a sum of parts at a point."""
     found = draws([parts], u, point)
-    return Stats(found.mean(0), jax.tree.map(root_of, found.variance(0)), found.jets)
-
-
-def root_of(variance: Array) -> Array:
-    """A standard error, √ variance, whose gradient is zero where nothing varies."""
-    still = variance == 0
-    return jnp.where(still, jnp.zeros_like(variance), jnp.sqrt(jnp.where(still, 1, variance)))
+    mean = found.mean(0)
+    return Stats(mean, standard_error_of(mean, found.deviations(0)), found.jets)
 
 
 def real_kind(dtype: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..array_types import Key
-from ..jets.design import Design, variance_of_sum
+from ..jets.design import Design, deviations
 from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from ..probes import AbstractProbe
@@ -18,13 +18,13 @@ from ..probes.base import Draw
 from ..schemes.names import PlanKind
 from ..streams import stream
 from ..terms.arguments import Function, described, is_operator, kind_of
-from ..terms.evaluate import apply_all, floating, sum_of_two
+from ..terms.evaluate import apply_all, floating
 from ..terms.one_point import applied
 from ..terms.plans import plan_of
 from ..terms.term import Part
 from .draws import check_probes, make_draw
 from .estimator import AbstractEstimator
-from .statistics import Draws, Stats, draws, real_kind, root_of
+from .statistics import Draws, Stats, draws, standard_error_of, variance_of
 
 
 def exact(ops: PyTree) -> "Joint":
@@ -112,24 +112,6 @@ def _remedy(given: Any) -> str:
 
 
 @final
-class Moments(NamedTuple):
-    """A function of estimates, and an unbiased estimate of its variance.
-
-    - `value`: the function of the estimates.
-    - `variance`: in the same structure, real; zero if nothing was sampled. Its root is the
-        `standard_error`.
-    """
-
-    value: PyTree
-    variance: PyTree
-
-    @property
-    def standard_error(self) -> PyTree:
-        """The root of the variance."""
-        return jax.tree.map(root_of, self.variance)
-
-
-@final
 class JointDraws(eqx.Module):
     """What `Joint.draws` returns: estimates of several operators at a point, draw by draw.
 
@@ -148,21 +130,19 @@ class JointDraws(eqx.Module):
     designs: tuple[Design, ...] = eqx.field(static=True)
     jets: int = eqx.field(static=True)
 
-    def moments(self, function: Callable[[PyTree], PyTree]) -> Moments:
-        """A function of the estimates with an estimate of its variance.
+    def of(self, function: Callable[[PyTree], PyTree]) -> "JointDraws":
+        """A function of the estimates, draw by draw.
 
         Let F' be the derivative of the function F at the mean. A draw changes F by $F'(z_sr)$, so
-        these are the draws of F, and the variance of F is the sum over the sources. This is exact,
-        and the estimate unbiased, if F is affine in the sampled values (it may depend in any way on
-        the exact ones). Otherwise it is the variance to first order.
+        these are the draws of F. This is exact, and `variance` unbiased, if F is affine in the
+        sampled values (it may depend in any way on the exact ones). Otherwise it is so to first
+        order.
 
         **Arguments:**
 
         - `function`: from values in the structure of the operators to a pytree of arrays.
 
-        **Returns:** a `diffop.estimators.Moments`.
-
-        **Raises:** `ValueError` if a source has no standard error, such as a single draw.
+        **Returns:** a [`diffop.estimators.JointDraws`][] in the structure of the function's value.
 
         !!! example
 
@@ -173,33 +153,35 @@ class JointDraws(eqx.Module):
 
             ops = {"u": do.Identity(), "lap": do.Laplacian()}
             draws = do.estimate(ops, jax.random.key(0), 4).draws(lambda x: jnp.sum(x**4))
-            draws(jnp.arange(9.0)).moments(lambda v: v["lap"] + v["u"] ** 3)
+            draws(jnp.arange(9.0)).of(lambda v: v["lap"] + v["u"] ** 3).stats()
             ```
-        """
-        return self.of(function).variance()
-
-    def of(self, function: Callable[[PyTree], PyTree]) -> "JointDraws":
-        """A function of the estimates, draw by draw, to first order in the sampled values.
-
-        **Arguments:**
-
-        - `function`: from values in the structure of the operators to a pytree of arrays.
-
-        **Returns:** a [`diffop.estimators.JointDraws`][] in the structure of the function's value.
         """
         value, derivative = jax.linearize(floating(function), self.value)
         contributions = [jax.vmap(derivative)(source) for source in self.contributions]
         return JointDraws(value, contributions, self.designs, self.jets)
 
-    def variance(self) -> Moments:
-        """The estimates themselves, with an estimate of their variance; otherwise as `moments`."""
-        total = jax.tree.map(
-            lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)), self.value
-        )
-        for contributions, design in zip(self.contributions, self.designs, strict=True):
-            spread = jax.tree.map(partial(variance_of_sum, design=design), contributions)
-            total = jax.tree.map(sum_of_two, total, spread)
-        return Moments(self.value, total)
+    def stats(self) -> Stats:
+        """The estimates with their standard errors.
+
+        **Returns:** a [`diffop.estimators.Stats`][].
+
+        **Raises:** `ValueError` if a source has no standard error, such as a single draw.
+        """
+        return Stats(self.value, standard_error_of(self.value, self._deviations()), self.jets)
+
+    def variance(self) -> PyTree:
+        """An unbiased estimate of the variance of each value, real, in the structure of the values:
+        the square of the standard error, with a gradient where it is zero.
+
+        **Raises:** `ValueError` as `stats`.
+        """
+        return variance_of(self.value, self._deviations())
+
+    def _deviations(self) -> list[PyTree]:
+        return [
+            jax.tree.map(partial(deviations, design=design), contributions)
+            for contributions, design in zip(self.contributions, self.designs, strict=True)
+        ]
 
 
 def _by_source(found: Draws, structure: Any) -> JointDraws:
@@ -296,8 +278,7 @@ class Joint(AbstractEstimator):
         return leaves.of(lambda values: self._combined(values, point))
 
     def _stats(self, u: Function, point: Point) -> Stats:
-        drawn = self._drawn(u, point)
-        return Stats(drawn.value, drawn.variance().standard_error, drawn.jets)
+        return self._drawn(u, point).stats()
 
     def draws(
         self, u: Function, *point: Any, chunk: int | None = None, plan: PlanKind = "auto"

@@ -34,6 +34,7 @@ from ..array_types import (
     SubRows,
     Vector,
 )
+from ..arrays import norm_over_first
 
 Products: TypeAlias = Callable[[SubRows], SubRows]
 """A v_r for each row v_r."""
@@ -140,7 +141,7 @@ def orthonormal(columns: ColumnArray) -> ColumnArray:
     """
 
     def normalised(v: Vector) -> tuple[Vector, ScalarArray]:
-        length = jnp.linalg.norm(v)
+        length = norm_over_first(v)
         return v / jnp.where(length > 0, length, 1), length
 
     def step(k: Any, Q: ColumnArray) -> ColumnArray:

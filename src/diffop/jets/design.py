@@ -44,8 +44,9 @@ class Design(NamedTuple):
     unknown: str | None = None
 
 
-def variance_of_sum(contributions: AnyArray, design: Design) -> Array:
-    """An unbiased estimate of Var[Σ_r z_r] from z, draws along the first axis.
+def deviations(contributions: AnyArray, design: Design) -> Array:
+    """√(n/(n−1) (1 − n/N)) (z_r − z̄) of every draw, of its own stratum, from z, draws along the
+    first axis. The sum of their squares is an unbiased estimate of Var[Σ_r z_r].
 
     **Raises:** `ValueError` if the design has no standard error.
     """
@@ -59,14 +60,14 @@ def variance_of_sum(contributions: AnyArray, design: Design) -> Array:
                 f"a standard error needs at least 2 draws{where}; got an estimate with n = 1"
                 f"{where}."
             )
-    flat = contributions.reshape(contributions.shape[0], -1)
-    total = jnp.zeros(flat.shape[1], jnp.finfo(flat.dtype).dtype)
+    found = []
     for these, draws in by_size(strata):
-        values = flat[draws]  # (strata of one size, draws in each, outputs)
-        spread = jnp.abs(values - jnp.mean(values, axis=1, keepdims=True)) ** 2
-        factors = np.array([_factor(strata[number]) for number in these])
-        total = total + jnp.asarray(factors, total.dtype) @ jnp.sum(spread, axis=1)
-    return total.reshape(contributions.shape[1:])
+        values = contributions[draws]  # (strata of one size, draws in each, …)
+        roots = np.array([math.sqrt(_factor(strata[number])) for number in these])
+        roots = roots.reshape(-1, *[1] * (values.ndim - 1))
+        own = values - jnp.mean(values, axis=1, keepdims=True)
+        found.append((jnp.asarray(roots, own.dtype) * own).reshape(-1, *own.shape[2:]))
+    return found[0] if len(found) == 1 else jnp.concatenate(found)
 
 
 def by_size(strata: Sequence[Stratum]) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -293,7 +293,7 @@ class ResidualLoss(eqx.Module):
         if self.square != "biased":
             return jnp.zeros(())
         drawn = self._drawn(u, key)
-        variances = self._means(self._random(u, drawn).moments(0).variance, drawn)
+        variances = self._means(self._random(u, drawn).with_variance(0)[1], drawn)
         return reduce(operator.add, variances.values())
 
     def terms_at(

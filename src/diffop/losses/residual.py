@@ -22,6 +22,7 @@ import jax.flatten_util
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PyTree
 
+from ..arrays import norm_over_first
 from ..equations.equation import AbstractEquation
 from ..equations.points import OnePoint
 from ..equations.residual import residual_of
@@ -134,13 +135,8 @@ def _unit(coordinate: OneCoordinate, point: OnePoint) -> OnePoint:
 
 
 def norm_of(residual: PyTree) -> Float[Array, ""]:
-    """The Euclidean norm of a residual at a point, computed in units of its largest entry, because
-    squares of 1e-22 and of 1e22 are out of the range of single precision.
-    """
-    entries, _ = _ravelled(residual)
-    largest = jnp.max(jnp.abs(entries))
-    unit = jnp.where(largest > 0, largest, 1)
-    return unit * jnp.linalg.norm(entries / unit)
+    """The Euclidean norm of a residual at a point."""
+    return norm_over_first(_ravelled(residual)[0])
 
 
 def _ravelled(tree: PyTree) -> tuple[Array, Callable[[Array], PyTree]]:

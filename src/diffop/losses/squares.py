@@ -44,7 +44,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ..array_types import Key
 from ..equations.points import OnePoint, Points, arguments
-from ..estimators.together import Joint, JointDraws, Moments
+from ..estimators.together import Joint, JointDraws
 from ..streams import stream
 from .residual import Residual, with_gradient
 
@@ -104,7 +104,7 @@ class RandomResidual(eqx.Module):
             )
         return joint.draws(self.u)
 
-    def moments(self, number: int) -> Moments:
+    def with_variance(self, number: int) -> tuple[Residual, Residual]:
         """The residual, with an unbiased estimate of its variance.
 
         **Raises:** `ValueError` if none is known.
@@ -128,7 +128,12 @@ class RandomResidual(eqx.Module):
             return JointDraws(Residual(mean, gradient), contributions, found.designs, found.jets)
 
         draw = whole if self.whole else at
-        return jax.vmap(lambda point: draw(point).variance())(self.points)
+
+        def at_each(point: OnePoint) -> tuple[Residual, Residual]:
+            drawn = draw(point)
+            return drawn.value, drawn.variance()
+
+        return jax.vmap(at_each)(self.points)
 
 
 def of_points(residuals: PyTree, factors: Float[Array, " count"]) -> PyTree:
@@ -164,7 +169,7 @@ def product(random: RandomResidual) -> PyTree:
 
 def pairs(random: RandomResidual) -> PyTree:
     """R̂² − V at each point."""
-    value, variance = random.moments(0)
+    value, variance = random.with_variance(0)
     return jax.tree.map(lambda r, v: _product(r, r) - v, value, variance)
 
 
