@@ -135,7 +135,7 @@ test_bad_input = refusals(
             lambda: estimate(do.Laplacian() + do.Biharmonic(), probes="rademacher"),
         ],
         "gaussian.*sparse": lambda: estimate(do.DiagonalK(3), probes="gaussian"),
-        "sphere.*sparse": lambda: estimate(do.DiagonalK(4), probes="sphere"),
+        "spherical.*sparse": lambda: estimate(do.DiagonalK(4), probes="spherical"),
         "rademacher.*sparse": lambda: estimate(
             do.TensorOperator([{0: 3}, {1: 3}, {2: 3}], [1.0, 2.0, -1.0]), 1, probes="rademacher"
         ),

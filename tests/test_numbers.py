@@ -103,7 +103,7 @@ OF_NUMBERS = {
         weights={"a": f(1.0)},
         gpinn=f(1.0),
     ),
-    "waves": lambda f: do.pde.KdV1D(waves=(do.pde.Wave((f(1.0),), f(6.0)),), alpha=f(1.0)),
+    "solitons": lambda f: do.pde.KdV1D(solitons=(do.pde.Soliton((f(1.0),), f(6.0)),), alpha=f(1.0)),
     "accuracy": lambda f: do.Laplacian().estimate_to(KEY, rtol=f(0.5), atol=f(0.25))(jnp.sum)(
         jnp.ones(3)
     ),

@@ -27,7 +27,7 @@ from ..harness.table import Table
 
 DIM = 200
 POINTS = 1_000
-FIXED = ("sparse", "stratified", "rademacher", "gaussian", "sphere", "orthogonal")
+FIXED = ("sparse", "stratified", "rademacher", "gaussian", "spherical", "orthogonal")
 """Probes whose jets are the same whatever u is, and that have a standard error."""
 
 

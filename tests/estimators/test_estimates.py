@@ -82,10 +82,10 @@ def test_rademacher_draws_all_signs_equally_often():
 def test_sphere_directions_have_length_sqrt_d():
     """u = ½|x|²: v·v = d for every draw on the sphere."""
     values = many(
-        do.Laplacian(), lambda x: 0.5 * jnp.sum(x**2), jnp.zeros(D), 1, 50, probes="sphere"
+        do.Laplacian(), lambda x: 0.5 * jnp.sum(x**2), jnp.zeros(D), 1, 50, probes="spherical"
     )
     np.testing.assert_allclose(values, D, rtol=1e-12)
-    values = many(do.Laplacian(), lambda x: x[0] ** 2, jnp.zeros(D), 1, 50, probes="sphere")
+    values = many(do.Laplacian(), lambda x: x[0] ** 2, jnp.zeros(D), 1, 50, probes="spherical")
     assert len(np.unique(values)) == 50
 
 
@@ -184,7 +184,7 @@ def test_auto_is_sparse():
 # The same draw
 
 
-PROBES = ["sparse", "rademacher", "gaussian", "sphere"]
+PROBES = ["sparse", "rademacher", "gaussian", "spherical"]
 
 
 @pytest.mark.parametrize("probes", PROBES)

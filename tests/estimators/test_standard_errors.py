@@ -164,7 +164,7 @@ P = WEIGHTS / WEIGHTS.sum()
 STATED = {
     "rademacher": ("rademacher", 1, 2 * OFF),
     "gaussian": ("gaussian", 1, 2 * np.sum(H**2)),
-    "sphere": ("sphere", 1, SPHERE),
+    "spherical": ("spherical", 1, SPHERE),
     "orthogonal": ("orthogonal", 3, SPHERE / 3 * (D - 3) / (D - 1)),
     "sparse": ("sparse", 2, D**2 / 2 * (1 - 2 / D) * S(TERMS)),
     "stratified": ("stratified", 4, 9 / 2 * (1 - 2 / 3) * S(TERMS[:3])),
@@ -230,8 +230,13 @@ OF_ANY_SIZE = {
     "signs": do.Laplacian().estimate(jr.key(0), 4, "rademacher").stats,
     "of several sources": (E + do.Laplacian().estimate(jr.key(1), 2, "gaussian")).stats,
     "joint": do.estimate([do.Laplacian()], jr.key(0), 4).stats,
-    "a function of them": lambda u: lambda x: (
-        do.estimate(do.Laplacian(), jr.key(0), 4).draws(u)(x).of(lambda value: 2 * value).stats()
+    "a function of them": lambda u: (
+        lambda x: (
+            do.estimate(do.Laplacian(), jr.key(0), 4)
+            .draws(u)(x)
+            .of(lambda value: 2 * value)
+            .stats()
+        )
     ),
     "deflated": do.Laplacian().deflate(jr.key(0), 4).stats,
     "with a control": lambda u: (

@@ -27,9 +27,9 @@ C = np.array(
 )
 DIAGONAL = np.array([2.0, -1.0, 0.5, 3.0])
 SIGMA = np.array([[1.0, 0.5], [0.0, 2.0], [0.25, -1.0], [1.5, 0.0]])
-DENSE = ("rademacher", "gaussian", "sphere")
+DENSE = ("rademacher", "gaussian", "spherical")
 ALL = ("sparse", *DENSE)
-ROTATION_INVARIANT = ("sparse", "gaussian", "sphere")
+ROTATION_INVARIANT = ("sparse", "gaussian", "spherical")
 
 
 def u(x):

@@ -131,7 +131,7 @@ def of_directions(A, n, name):
     if name == "gaussian":
         return 2 * frobenius / n
     sphere = 2 * D / (D + 2) * (frobenius - trace**2 / D) / n
-    return sphere if name == "sphere" else sphere * (D - n) / (D - 1)
+    return sphere if name == "spherical" else sphere * (D - n) / (D - 1)
 
 
 OF_TERMS = {
@@ -151,7 +151,7 @@ OF_FORMS = {
     "rademacher": ("rademacher", 2, lambda A: of_signs(A, 2)),
     "roots": ("roots", 2, lambda A: of_signs(A, 2)),
     "gaussian": ("gaussian", 3, lambda A: of_directions(A, 3, "gaussian")),
-    "sphere": ("sphere", 3, lambda A: of_directions(A, 3, "sphere")),
+    "spherical": ("spherical", 3, lambda A: of_directions(A, 3, "spherical")),
     "orthogonal": ("orthogonal", 3, lambda A: of_directions(A, 3, "orthogonal")),
 }
 
@@ -202,8 +202,8 @@ def test_how_many_jets():
     """
     assert method(do.Laplacian(), n=2) == ("formula", D)
     pilot = dict(key=jr.key(0), pilot=10)
-    assert method(do.Laplacian(), probes="sphere", max_jets=15, **pilot) == ("formula", 15)
-    assert method(do.Laplacian(), probes="sphere", max_jets=14, **pilot) == ("pilot", 10)
+    assert method(do.Laplacian(), probes="spherical", max_jets=15, **pilot) == ("formula", 15)
+    assert method(do.Laplacian(), probes="spherical", max_jets=14, **pilot) == ("pilot", 10)
     assert method(do.Laplacian(), max_jets=4, **pilot) == ("pilot", 10)
 
 
@@ -222,7 +222,7 @@ def test_several_outputs():
     kinds = {
         "sparse": lambda A: OF_TERMS["sparse"][2](np.diag(A)),
         "rademacher": OF_FORMS["rademacher"][2],
-        "sphere": lambda A: of_directions(A, 2, "sphere"),
+        "spherical": lambda A: of_directions(A, 2, "spherical"),
         "importance": lambda A: OF_TERMS["importance"][2](np.diag(A)),
     }
     probe = lambda kind: OF_TERMS[kind][0] if kind == "importance" else kind

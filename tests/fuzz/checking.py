@@ -119,7 +119,7 @@ PLAIN = (
     _biharmonic,
 )
 OPERATORS = (*PLAIN, _sum, _hessian)
-PROBES = ("sparse", "rademacher", "gaussian", "sphere", "orthogonal", "stratified")
+PROBES = ("sparse", "rademacher", "gaussian", "spherical", "orthogonal", "stratified")
 
 
 class Estimated(NamedTuple):

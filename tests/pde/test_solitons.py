@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.pde import KP2D, Box, KdV1D, KdV2D, SpaceTime, Wave
+from diffop.pde import KP2D, Box, KdV1D, KdV2D, Soliton, SpaceTime
 from diffop.pde.solitons.hirota import frequency
 
 from ..refused import refusals
@@ -17,15 +17,19 @@ pytestmark = pytest.mark.usefixtures("x64")
 
 PROBLEMS = {
     "KdV": KdV1D(),
-    "KdV, two": KdV1D(waves=(Wave((1.4,), 10.0), Wave((0.7,), 1.0)), alpha=1.5),
-    "KdV, three": KdV1D(waves=(Wave((1.4,), 10.0), Wave((0.7,), 1.0), Wave((0.3,), 1.0))),
-    "2D KdV": KdV2D(waves=(Wave((1.0, 1.0), 6.0),)),
+    "KdV, two": KdV1D(solitons=(Soliton((1.4,), 10.0), Soliton((0.7,), 1.0)), alpha=1.5),
+    "KdV, three": KdV1D(
+        solitons=(Soliton((1.4,), 10.0), Soliton((0.7,), 1.0), Soliton((0.3,), 1.0))
+    ),
+    "2D KdV": KdV2D(solitons=(Soliton((1.0, 1.0), 6.0),)),
     "2D KdV, two": KdV2D(),
-    "2D KdV, three": KdV2D(waves=(Wave((0.6, 0.5)), Wave((0.4, 0.6)), Wave((0.2, 0.5)))),
-    "KP-II": KP2D(waves=(Wave((1.5, 0.5), 6.0),)),
-    "KP-I": KP2D(waves=(Wave((1.5, 0.5), 6.0),), sigma_squared=-1),
+    "2D KdV, three": KdV2D(
+        solitons=(Soliton((0.6, 0.5)), Soliton((0.4, 0.6)), Soliton((0.2, 0.5)))
+    ),
+    "KP-II": KP2D(solitons=(Soliton((1.5, 0.5), 6.0),)),
+    "KP-I": KP2D(solitons=(Soliton((1.5, 0.5), 6.0),), sigma_squared=-1),
     "KP-II, two": KP2D(),
-    "KP-I, two": KP2D(waves=(Wave((1.5, 0.5), 3.0), Wave((0.7, -0.4))), sigma_squared=-1),
+    "KP-I, two": KP2D(solitons=(Soliton((1.5, 0.5), 3.0), Soliton((0.7, -0.4))), sigma_squared=-1),
 }
 
 
@@ -90,21 +94,21 @@ def test_the_residual_is_the_equation(name, getkey):
 
 def one_soliton(problem, x):
     """The textbook forms of a single soliton."""
-    (wave,) = problem.waves
-    k, l = (*wave.wavenumber, 0.0)[:2]  # noqa: E741
+    (soliton,) = problem.solitons
+    k, l = (*soliton.wavenumber, 0.0)[:2]  # noqa: E741
     if isinstance(problem, KdV1D):
-        c, x0 = problem.alpha * k**2, -wave.phase / k
+        c, x0 = problem.alpha * k**2, -soliton.phase / k
         return 3 * c / np.cosh(0.5 * np.sqrt(c / problem.alpha) * (x[0] - c * x[1] - x0)) ** 2
     if isinstance(problem, KdV2D):
         omega = (k**2 - k**3 * l - 2 * l**2) / l
-        return k * (1 + np.tanh((k * x[0] + l * x[1] + omega * x[2] + wave.phase) / 2))
+        return k * (1 + np.tanh((k * x[0] + l * x[1] + omega * x[2] + soliton.phase) / 2))
     omega = -(k**4 + 3 * problem.sigma_squared * l**2) / k
-    return k**2 / 2 / np.cosh((k * x[0] + l * x[1] + omega * x[2] + wave.phase) / 2) ** 2
+    return k**2 / 2 / np.cosh((k * x[0] + l * x[1] + omega * x[2] + soliton.phase) / 2) ** 2
 
 
 @pytest.mark.parametrize("name", ["KdV", "KdV, faster", "2D KdV", "KP-II", "KP-I"])
 def test_one_soliton(name, getkey):
-    faster = KdV1D(waves=(Wave((0.8,), -1.0),), alpha=2.5)
+    faster = KdV1D(solitons=(Soliton((0.8,), -1.0),), alpha=2.5)
     problem = faster if name == "KdV, faster" else PROBLEMS[name]
     x = np.asarray(problem.sample(getkey(), 50))
     expected = [one_soliton(problem, point) for point in x]
@@ -130,7 +134,11 @@ def test_far_away_nothing_overflows(problem):
     x = jnp.full(problem.dim, 1e4, jnp.float32).at[-1].set(0.0)
     far = [problem.solution(x), problem.solution(-x)]
     assert np.isfinite(far).all()
-    limit = 2 * sum(w.wavenumber[0] for w in problem.waves) if isinstance(problem, KdV2D) else 0.0
+    limit = (
+        2 * sum(each.wavenumber[0] for each in problem.solitons)
+        if isinstance(problem, KdV2D)
+        else 0.0
+    )
     np.testing.assert_allclose(far[0], limit, rtol=1e-6, atol=1e-12)
 
 
@@ -139,11 +147,11 @@ def test_solitons_move_by_several_widths(problem):
     """By three times the width at half height, and they are half way in the middle of the box."""
     middle = np.zeros(problem.dim)
     middle[-1] = problem.domain.duration / 2
-    for wave in problem.waves:
-        vector = (*wave.wavenumber, frequency(problem.bilinear, wave.wavenumber))
+    for soliton in problem.solitons:
+        vector = (*soliton.wavenumber, frequency(problem.bilinear, soliton.wavenumber))
         # sech²(θ/2) = 1/2 at θ = ±2 arcosh √2
         assert abs(vector[-1]) * problem.domain.duration > 3 * 4 * np.arccosh(np.sqrt(2))
-        assert abs(vector @ middle + wave.phase) < 0.05
+        assert abs(vector @ middle + soliton.phase) < 0.05
 
 
 def test_the_null_shape_is_the_initial_profile(problem, getkey):
@@ -191,12 +199,12 @@ def test_the_ansatz_sees_the_box_as_a_cube(problem):
 
 test_what_cannot_be_solved_is_refused = refusals(
     {
-        "expects at least one wave": lambda: KdV2D(waves=()),
-        "with 2 coordinates of space, got waves=": lambda: KdV2D(waves=(Wave((1.0,)),)),
+        "expects at least one soliton": lambda: KdV2D(solitons=()),
+        "with 2 coordinates of space, got solitons=": lambda: KdV2D(solitons=(Soliton((1.0,)),)),
         "with 2 coordinates of space": lambda: KP2D(domain=SpaceTime(Box((0.0,), (1.0,)), 1.0)),
-        r"\(1.0, 0.0\) has no frequency; choose": lambda: KdV2D(waves=(Wave((1.0, 0.0)),)),
+        r"\(1.0, 0.0\) has no frequency; choose": lambda: KdV2D(solitons=(Soliton((1.0, 0.0)),)),
         r"\[1.5, 0.5\] and \[1.0, -0.5\] have no regular superposition; choose": lambda: KP2D(
-            waves=(Wave((1.5, 0.5)), Wave((1.0, -0.5)))
+            solitons=(Soliton((1.5, 0.5)), Soliton((1.0, -0.5)))
         ),
         "g-kdv-1d expects a positive alpha, got 0.0": lambda: KdV1D(alpha=0.0),
     }

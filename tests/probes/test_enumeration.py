@@ -275,7 +275,7 @@ def draws():
     for m in (1, 2, 3):  # E[(v·∇)^{2m}]/(2m−1)!! = Δ^m
         yield f"gaussian-{m}", "directions", hermite, powered(m), 1, "gaussian", X
     for m in (1, 2):
-        yield f"sphere-{m}", "directions", icosahedron, powered(m), 1, "sphere", X
+        yield f"sphere-{m}", "directions", icosahedron, powered(m), 1, "spherical", X
     for name, n in (*((name, 2) for name in QUADRATIC), ("symmetric", 1)):
         every = lambda n=n: frames(n)
         yield f"orthogonal-{name}-{n}", "directions", every, QUADRATIC[name], n, "orthogonal", X
@@ -336,7 +336,7 @@ def test_all_orthogonal_directions_are_exact():
     np.testing.assert_allclose(jax.jit(E(u))(jnp.asarray(X)), expected, rtol=1e-11)
 
 
-@pytest.mark.parametrize("probe", ["gaussian", "sphere"])
+@pytest.mark.parametrize("probe", ["gaussian", "spherical"])
 def test_dense_draws_of_two_are_means(monkeypatch, probe):
     """n directions count 1/n each: both equal gives the value of one."""
     v = jnp.array([[0.3, -1.0, 2.0]])

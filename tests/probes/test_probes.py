@@ -72,10 +72,14 @@ MATVEC = do.SecondOrder(do.operators.MatVec(lambda v: jnp.asarray(SYMMETRIC) @ v
 
 CHOSEN = {
     "name": (do.Laplacian(), "uniform", "one of .*rademacher.*orthogonal.*Importance.*'uniform'"),
-    "roots of a power": (do.Biharmonic(), "roots", "roots .* Δ².*: sparse, gaussian, sphere"),
+    "roots of a power": (do.Biharmonic(), "roots", "roots .* Δ².*: sparse, gaussian, spherical"),
     "gaussian diagonal": (do.DiagonalK(3), "gaussian", "sparse, stratified, systematic, roots"),
-    "orthogonal power": (do.Biharmonic(), "orthogonal", "orthogonal .*sparse, gaussian, sphere"),
-    "strata of a power": (do.Biharmonic(), "stratified", "stratified .*sparse, gaussian, sphere"),
+    "orthogonal power": (do.Biharmonic(), "orthogonal", "orthogonal .*sparse, gaussian, spherical"),
+    "strata of a power": (
+        do.Biharmonic(),
+        "stratified",
+        "stratified .*sparse, gaussian, spherical",
+    ),
     "split power": (do.Biharmonic(), probes.Split([0]), "split probes are biased"),
     "shifted laplacian": (do.Laplacian(), "shifted", "shifted .*rademacher"),
     "part of a sum": (do.Laplacian() + do.Biharmonic(), "orthogonal", "orthogonal .* Δ²"),

@@ -137,8 +137,8 @@ ROOMS |= {
     "compat.folx.api.": do.compat.folx.api,
     "compat.folx.ad.": do.compat.folx.ad,
 }
-SHARED = {"Jet", "Sphere", "estimate", "names", "paper"}
-"""Names of several rooms, each of what its room is about: a domain's sphere, a probe's."""
+SHARED = {"Jet", "estimate", "names", "paper"}
+"""Names of several rooms, each of what its room is about."""
 
 NAMES = {
     f"diffop.{room}{name}": value

@@ -13,7 +13,7 @@ from diffop.streams import stream
 from .. import nested
 from .toy import Wrapped
 
-RANDOM = ["sparse", "rademacher", "gaussian", "sphere"]
+RANDOM = ["sparse", "rademacher", "gaussian", "spherical"]
 
 
 @pytest.fixture

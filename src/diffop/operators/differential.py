@@ -284,8 +284,8 @@ class DifferentialOperator(Operator):
         - `n`: draws for each set of terms of the operator (of one order, in one argument). Sets
             with at most n terms, and those of order one, are exact.
         - `probes`: how the jets are drawn. By name: "sparse" (also "auto"), "stratified" and
-            "systematic" sample terms; "rademacher", "gaussian", "sphere", "orthogonal", "roots" and
-            "shifted" draw dense directions. Or an object of `diffop.probes`, which has more.
+            "systematic" sample terms; "rademacher", "gaussian", "spherical", "orthogonal", "roots"
+            and "shifted" draw dense directions. Or an object of `diffop.probes`, which has more.
 
         **Returns:**
 

@@ -100,11 +100,11 @@ from .semilinear.allen_cahn import SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat
 from .semilinear.problem import AbstractSemilinear
 from .semilinear.sine_gordon import SemilinearSineGordon
-from .solitons.hirota import Tau, Wave
+from .solitons.hirota import Soliton, Tau
 from .solitons.kdv_1d import KdV1D
 from .solitons.kdv_2d import KdV2D
 from .solitons.kp_2d import KP2D
-from .solitons.problem import AbstractSoliton
+from .solitons.problem import AbstractSolitonProblem
 from .terminal_value.black_scholes_barenblatt import (
     BlackScholesBarenblatt,
 )
@@ -127,7 +127,7 @@ __all__ = [
     "AbstractReferenceProblem",
     "AbstractSemilinear",
     "AbstractShape",
-    "AbstractSoliton",
+    "AbstractSolitonProblem",
     "AbstractSolvedProblem",
     "AbstractTerminalValue",
     "AbstractWholeSpace",
@@ -185,12 +185,12 @@ __all__ = [
     "SemilinearHeat",
     "SemilinearSineGordon",
     "SpaceTime",
+    "Soliton",
     "Sphere",
     "StationaryFokkerPlanck",
     "Surface",
     "Tau",
     "TaylorGreen",
-    "Wave",
     "Wave1D",
     "WaveEquation",
     "Where",

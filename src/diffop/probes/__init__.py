@@ -13,7 +13,7 @@ from .dense import (
     Gaussian,
     Orthogonal,
     Rademacher,
-    Sphere,
+    Spherical,
 )
 from .names import NAMED, as_probe
 from .roots import Roots
@@ -39,7 +39,7 @@ __all__ = [
     "Selection",
     "Shifted",
     "Sparse",
-    "Sphere",
+    "Spherical",
     "Split",
     "Stratified",
     "Stratum",

@@ -92,7 +92,7 @@ class Gaussian(AbstractDenseProbe):
 
 
 @final
-class Sphere(AbstractDenseProbe):
+class Spherical(AbstractDenseProbe):
     """v uniform on the sphere of radius $√d$: $E[(v·∇)^{2m}] = c_m Δ^m$ with $c_m = (2m−1)!! d^m$
     over d (d+2) … (d+2m−2).
 
@@ -105,11 +105,11 @@ class Sphere(AbstractDenseProbe):
         import jax
         import diffop as do
 
-        do.Laplacian().estimate(jax.random.key(0), 8, probes=do.probes.Sphere())
+        do.Laplacian().estimate(jax.random.key(0), 8, probes=do.probes.Spherical())
         ```
     """
 
-    name: ClassVar[str] = "sphere"
+    name: ClassVar[str] = "spherical"
 
     def reaches(self, target: Target) -> bool:
         return target.kind in ("trace", "laplacian")
@@ -135,7 +135,7 @@ class Sphere(AbstractDenseProbe):
 @final
 class Orthogonal(AbstractDenseProbe):
     """n orthogonal directions of length $√d$, uniformly distributed. Each of them is distributed as
-    [`diffop.probes.Sphere`][], and d of them are exact.
+    [`diffop.probes.Spherical`][], and d of them are exact.
 
     Their variance is that of n independent directions times (d − n)/(d − 1), so they are never
     worse. They take a QR decomposition of n vectors, $O(d n²)$. They serve quadratic forms only
@@ -173,7 +173,7 @@ class Orthogonal(AbstractDenseProbe):
 
     def variance_of_form(self, matrix: Array, n: int) -> Array:
         size = matrix.shape[-1]
-        return Sphere().variance_of_form(matrix, n) * ((size - n) / max(size - 1, 1))
+        return Spherical().variance_of_form(matrix, n) * ((size - n) / max(size - 1, 1))
 
 
 def rademacher_variance(matrix: Array) -> Array:

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..nearest import nearest
 from .base import AbstractProbe
-from .dense import Gaussian, Orthogonal, Rademacher, Sphere
+from .dense import Gaussian, Orthogonal, Rademacher, Spherical
 from .roots import Roots
 from .shifted import Shifted
 from .sparse import Sparse
@@ -17,7 +17,7 @@ NAMED: dict[str, AbstractProbe] = {
     "systematic": Systematic(),
     "rademacher": Rademacher(),
     "gaussian": Gaussian(),
-    "sphere": Sphere(),
+    "spherical": Spherical(),
     "orthogonal": Orthogonal(),
     "roots": Roots(),
     "shifted": Shifted(),

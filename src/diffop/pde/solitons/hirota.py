@@ -32,7 +32,7 @@ Bilinear = Callable[..., float]
 
 
 @final
-class Wave(NamedTuple):
+class Soliton(NamedTuple):
     """One soliton: $θ = k·x + ω t$ + phase, where the equation determines $ω$.
 
     - `wavenumber`: one number for each coordinate of space.
@@ -70,19 +70,21 @@ def frequency(bilinear: Bilinear, wavenumber: Sequence[int | float]) -> float:
     return -constant / (bilinear(*wavenumber, 1.0) - constant)
 
 
-def tau(bilinear: Bilinear, waves: Sequence[Wave]) -> Tau:
+def tau(bilinear: Bilinear, solitons: Sequence[Soliton]) -> Tau:
     """The tau function F of some waves.
 
     **Raises:** `ValueError` if a wave has no frequency, or if two waves have no regular
     superposition: A must be positive so that F has no zeros.
     """
-    vectors = [np.array((*wave.wavenumber, _frequency(bilinear, wave))) for wave in waves]
+    vectors = [
+        np.array((*soliton.wavenumber, _frequency(bilinear, soliton))) for soliton in solitons
+    ]
     slopes, offsets = [], []
-    for choice in itertools.product((False, True), repeat=len(waves)):
+    for choice in itertools.product((False, True), repeat=len(solitons)):
         members = [index for index, chosen in enumerate(choice) if chosen]
         slopes.append(sum((vectors[i] for i in members), np.zeros(len(vectors[0]))))
         offsets.append(
-            math.fsum(waves[i].phase for i in members)
+            math.fsum(solitons[i].phase for i in members)
             + math.fsum(
                 _interaction(bilinear, vectors[i], vectors[j])
                 for i, j in itertools.combinations(members, 2)
@@ -91,12 +93,13 @@ def tau(bilinear: Bilinear, waves: Sequence[Wave]) -> Tau:
     return Tau(np.stack(slopes), np.array(offsets))
 
 
-def _frequency(bilinear: Bilinear, wave: Wave) -> float:
+def _frequency(bilinear: Bilinear, soliton: Soliton) -> float:
     try:
-        return frequency(bilinear, wave.wavenumber)
+        return frequency(bilinear, soliton.wavenumber)
     except ZeroDivisionError:
         raise ValueError(
-            f"a wave of wavenumber {wave.wavenumber} has no frequency; choose another wavenumber."
+            f"a wave of wavenumber {soliton.wavenumber} has no frequency; choose another "
+            "wavenumber."
         ) from None
 
 

@@ -12,12 +12,12 @@ from ..domains.box import Box
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
 from ..recommended import LEAST_SQUARES, Recommended
-from .hirota import Wave
-from .problem import AbstractSoliton
+from .hirota import Soliton
+from .problem import AbstractSolitonProblem
 
 
 @final
-class KdV1D(AbstractSoliton):
+class KdV1D(AbstractSolitonProblem):
     """Korteweg-de Vries, $u_t + u u_x + α u_xxx = 0$ on an interval, a soliton passing through.
 
     The solution is $12α ∂_x² log F$: for one wave
@@ -29,7 +29,7 @@ class KdV1D(AbstractSoliton):
     **Arguments:**
 
     - `domain`: where and how long, a `diffop.pde.SpaceTime` of a box with one coordinate of space.
-    - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k,)`.
+    - `solitons`: a tuple of `diffop.pde.Soliton` with wavenumbers `(k,)`.
     - `alpha`: $α$, positive.
 
     **Raises:** `ValueError` if $α$ is not positive, or domain and waves do not fit.
@@ -40,8 +40,8 @@ class KdV1D(AbstractSoliton):
         import jax.numpy as jnp
         import diffop as do
 
-        overtaking = (do.pde.Wave((1.4,), 10.0), do.pde.Wave((0.7,), 1.0))
-        problem = do.pde.KdV1D(waves=overtaking)
+        overtaking = (do.pde.Soliton((1.4,), 10.0), do.pde.Soliton((0.7,), 1.0))
+        problem = do.pde.KdV1D(solitons=overtaking)
         x = jnp.array([0.5, 3.0])  # x and t
         values = do.exact(problem.operators())(problem.solution)(x)
         problem.residual(values, x)  # 0 up to rounding
@@ -62,7 +62,9 @@ class KdV1D(AbstractSoliton):
     )
 
     domain: SpaceTime = SpaceTime(Box((-12.0,), (12.0,)), 12.0)
-    waves: tuple[Wave, ...] = eqx.field(static=True, converter=plain, default=(Wave((1.0,), 6.0),))
+    solitons: tuple[Soliton, ...] = eqx.field(
+        static=True, converter=plain, default=(Soliton((1.0,), 6.0),)
+    )
     alpha: int | float = eqx.field(static=True, converter=plain, default=1.0)
 
     def __check_init__(self) -> None:

@@ -12,12 +12,12 @@ from ..domains.box import Box
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
 from ..recommended import LEAST_SQUARES, Recommended
-from .hirota import Wave
-from .problem import AbstractSoliton
+from .hirota import Soliton
+from .problem import AbstractSolitonProblem
 
 
 @final
-class KdV2D(AbstractSoliton):
+class KdV2D(AbstractSolitonProblem):
     """Korteweg-de Vries in 2D, $u_ty + u_xxxy + 3 (u_y u_x)_x − u_xx + 2 u_yy = 0$, crossing
     fronts.
 
@@ -31,7 +31,7 @@ class KdV2D(AbstractSoliton):
     **Arguments:**
 
     - `domain`: where and how long, a `diffop.pde.SpaceTime` of a box with two coordinates of space.
-    - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k, l)`, l ≠ 0.
+    - `solitons`: a tuple of `diffop.pde.Soliton` with wavenumbers `(k, l)`, l ≠ 0.
 
     **Raises:** `ValueError` if domain and waves do not fit, or the waves have no regular
     superposition.
@@ -42,7 +42,7 @@ class KdV2D(AbstractSoliton):
         import jax.numpy as jnp
         import diffop as do
 
-        problem = do.pde.KdV2D(waves=(do.pde.Wave((1.0, 1.0), 6.0),))
+        problem = do.pde.KdV2D(solitons=(do.pde.Soliton((1.0, 1.0), 6.0),))
         x = jnp.array([0.5, -1.0, 3.0])  # x, y and t
         values = do.exact(problem.operators())(problem.solution)(x)
         problem.residual(values, x)  # 0 up to rounding
@@ -60,10 +60,10 @@ class KdV2D(AbstractSoliton):
     )
 
     domain: SpaceTime = SpaceTime(Box((-12.0, -5.0), (12.0, 5.0)), 6.0)
-    waves: tuple[Wave, ...] = eqx.field(
+    solitons: tuple[Soliton, ...] = eqx.field(
         static=True,
         converter=plain,
-        default=(Wave((1.0, 1.0), 6.0), Wave((0.5, 1.0), 5.625)),
+        default=(Soliton((1.0, 1.0), 6.0), Soliton((0.5, 1.0), 5.625)),
     )
 
     def operators(self) -> PyTree:

@@ -12,12 +12,12 @@ from ..domains.box import Box
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
 from ..recommended import LEAST_SQUARES, Recommended
-from .hirota import Wave
-from .problem import AbstractSoliton
+from .hirota import Soliton
+from .problem import AbstractSolitonProblem
 
 
 @final
-class KP2D(AbstractSoliton):
+class KP2D(AbstractSolitonProblem):
     """Kadomtsev-Petviashvili, $(u_t + 6 u u_x + u_xxx)_x + 3σ² u_yy = 0$, crossing solitons.
 
     The solution is $2 ∂_x² log F$: for one wave $(k²/2) sech²(θ/2)$, $θ = kx + ly + ωt$ + phase
@@ -29,7 +29,7 @@ class KP2D(AbstractSoliton):
     **Arguments:**
 
     - `domain`: where and how long, a `diffop.pde.SpaceTime` of a box with two coordinates of space.
-    - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k, l)`, k ≠ 0.
+    - `solitons`: a tuple of `diffop.pde.Soliton` with wavenumbers `(k, l)`, k ≠ 0.
     - `sigma_squared`: $σ²$, 1 for KP-II or −1 for KP-I.
 
     **Raises:** `ValueError` if domain and waves do not fit, or the waves have no regular
@@ -41,7 +41,7 @@ class KP2D(AbstractSoliton):
         import jax.numpy as jnp
         import diffop as do
 
-        problem = do.pde.KP2D(waves=(do.pde.Wave((1.5, 0.5)),), sigma_squared=-1)
+        problem = do.pde.KP2D(solitons=(do.pde.Soliton((1.5, 0.5)),), sigma_squared=-1)
         x = jnp.array([0.5, -1.0, 0.2])  # x, y and t
         values = do.exact(problem.operators())(problem.solution)(x)
         problem.residual(values, x)  # 0 up to rounding
@@ -60,10 +60,10 @@ class KP2D(AbstractSoliton):
     )
 
     domain: SpaceTime = SpaceTime(Box((-7.0, -6.0), (7.0, 6.0)), 1.5)
-    waves: tuple[Wave, ...] = eqx.field(
+    solitons: tuple[Soliton, ...] = eqx.field(
         static=True,
         converter=plain,
-        default=(Wave((1.0, 1.5), 5.8), Wave((1.0, -1.5), 5.8)),
+        default=(Soliton((1.0, 1.5), 5.8), Soliton((1.0, -1.5), 5.8)),
     )
     sigma_squared: int | float = eqx.field(static=True, converter=plain, default=1)
 

@@ -14,10 +14,10 @@ from ..conditions.prescribed import Prescribed
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
 from ..problem import AbstractSolvedProblem
-from .hirota import Tau, Wave, tau
+from .hirota import Soliton, Tau, tau
 
 
-class AbstractSoliton(AbstractSolvedProblem):
+class AbstractSolitonProblem(AbstractSolvedProblem):
     """An equation without source in a box of space, from time 0 on, with soliton solutions.
 
     The solution is known at time 0 and on the boundary of space. It is a derivative of log F
@@ -30,18 +30,18 @@ class AbstractSoliton(AbstractSolvedProblem):
     its `slopes`.
 
     - `domain`: a `diffop.pde.SpaceTime` of a `diffop.pde.Box`.
-    - `waves`: a tuple of `diffop.pde.Wave`, one for each soliton.
+    - `solitons`: a tuple of `diffop.pde.Soliton`, one for each soliton.
     """
 
     domain: eqx.AbstractVar[SpaceTime]
-    waves: eqx.AbstractVar[tuple[Wave, ...]]
+    solitons: eqx.AbstractVar[tuple[Soliton, ...]]
 
     def __check_init__(self) -> None:
-        sizes = {len(wave.wavenumber) + 1 for wave in self.waves}
+        sizes = {len(soliton.wavenumber) + 1 for soliton in self.solitons}
         if sizes != {self.dim} or self.domain.dim != self.dim:
             raise ValueError(
-                f"{self.name} expects at least one wave, and waves and a domain with "
-                f"{self.dim - 1} coordinates of space, got waves={self.waves} and "
+                f"{self.name} expects at least one soliton, and solitons and a domain with "
+                f"{self.dim - 1} coordinates of space, got solitons={self.solitons} and "
                 f"domain={self.domain}."
             )
         self.tau()
@@ -56,7 +56,7 @@ class AbstractSoliton(AbstractSolvedProblem):
 
     def tau(self) -> Tau:
         """Hirota's F."""
-        return tau(self.bilinear, self.waves)
+        return tau(self.bilinear, self.solitons)
 
     def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.zeros((), x.dtype)
