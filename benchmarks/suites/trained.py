@@ -65,7 +65,6 @@ _OTHERWISE: dict[str, dict[str, Size]] = {
     # without it, for twice the steps
     "schroedinger": {"gpinn": 0.0, "steps": 12_000},
     "hjb-lqg": {"gpinn": 0.0, "steps": 48_000},
-    "wave": {"gpinn": 0.0, "steps": 80_000},
     "fokker-planck": {"gpinn": 0.0, "steps": 24_000, "batch": 100},
     "allen-cahn-three-body": {"gpinn": 0.0, "steps": 12_000},
     # with it, for half of the steps

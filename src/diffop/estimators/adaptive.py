@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from ..array_types import Key, ScalarArray
-from ..arrays import norm_over_first
 from ..devices import is_on_mesh, start_of_sum, varying_over, zeros_for
 from ..jets.design import Design
 from ..jets.point import Point
@@ -26,6 +25,7 @@ from ..terms.evaluate import Head, common_kind, flattened, head_jets, sum_of_two
 from ..terms.term import Part, Term
 from ..versions import varying_axes
 from .draws import make_draw, without_error
+from .norms import norm_over_first
 from .rounds import AbstractRounds, Tally, empty_tally, rounds_of
 from .statistics import draws
 

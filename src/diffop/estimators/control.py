@@ -16,13 +16,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from ..arrays import unit_near
 from ..jets.design import deviations
 from ..jets.point import Point
 from ..terms.evaluate import apply, common_kind, sum_of_two
 from ..terms.shapes import check_shapes
 from ..terms.term import Part
 from .estimator import AbstractEstimator
+from .norms import unit_near
 from .statistics import Draws, Stats, draws, standard_error_of
 
 Scale: TypeAlias = float | Array | Literal["fitted"]

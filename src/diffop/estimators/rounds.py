@@ -28,9 +28,9 @@ import numpy as np
 from jaxtyping import Array
 
 from ..array_types import AnyArray, ScalarArray
-from ..arrays import norm_over_first
 from ..jets.design import Design, Stratum, deviations
 from ..probes.windows import is_window
+from .norms import norm_over_first
 
 
 @final

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from ..arrays import norm_over_first
 from ..jets.design import Design, deviations
 from ..jets.point import Point
 from ..jets.pushes import number_pushed
@@ -29,6 +28,7 @@ from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.products import is_drawn, is_sampled
 from ..terms.rewriting import composed, product_rule
 from ..terms.term import Part, by_inner_function
+from .norms import norm_over_first
 
 
 @final

@@ -34,7 +34,7 @@ from ..array_types import (
     SubRows,
     Vector,
 )
-from ..arrays import norm_over_first
+from .norms import norm_over_first
 
 Products: TypeAlias = Callable[[SubRows], SubRows]
 """A v_r for each row v_r."""

@@ -18,7 +18,6 @@ from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
 from ..array_types import Key
-from ..arrays import root_of
 from ..jets.design import Stratum
 from ..jets.point import Point
 from ..jets.pushes import number_pushed
@@ -34,6 +33,7 @@ from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.one_point import applied
 from ..terms.term import Part, Term
 from .draws import check_probes, is_unsampled, make_draw
+from .norms import root_of
 from .statistics import added_statistics, draws, real_kind
 
 

@@ -22,10 +22,10 @@ import jax.flatten_util
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PyTree
 
-from ..arrays import norm_over_first
 from ..equations.equation import AbstractEquation
 from ..equations.points import OnePoint
 from ..equations.residual import residual_of
+from ..estimators.norms import norm_over_first
 from ..operators.base import Operator
 from ..terms.arguments import is_operator
 from .enhancement import Coordinates, OneCoordinate
