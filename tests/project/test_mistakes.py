@@ -117,6 +117,27 @@ test_a_mistake_is_told_with_its_mend = refusals(
         r"points that are given diffop.equations.Condition\(operator, points, values\)": lambda: (
             do.pde.Conditions((jnp.ones((3, 2)), jnp.ones(3)))
         ),
+        "write jnp.sin for np.sin, with `import jax.numpy as jnp`": [
+            lambda: do.Laplacian().exact(lambda x: np.sum(np.sin(x)))(X),
+            lambda: do.pde.Conditions(do.pde.Dirichlet(lambda x: np.sin(x[0]), on=BOX.boundary))(
+                KEY, 4
+            ),
+            lambda: do.losses.ResidualLoss(
+                do.equations.Equation.linear(do.Laplacian(), lambda x: np.sin(x[0])),
+                4,
+                probes="exact",
+                points=BOX,
+            )(NET, KEY),
+        ],
+        "fit expects the model before the loss, got an MLP for the loss": lambda: do.train.fit(
+            LOSS, NET, ADAM, 1, key=KEY
+        ),
+        "whether a point belongs to the region, .* got one of type float32": lambda: do.Integral(
+            do.quadrature.Within(do.quadrature.Limits(0.0, 1.0), lambda y: 1 - y[0])
+        ).exact(lambda x: 1.0)(X),
+        "quantities that are real numbers, got one of type int32": lambda: do.train.standard_errors(
+            lambda model: jnp.int32(1), NET, LOSS, key=KEY
+        ),
         r"operator, such as .* got an MLP. .* do.exact\(ops\)\(u\)\(x\)": lambda: do.exact(NET),
         r"nothing called lr \(nearest: learning_rate\); `diffop solve --help` lists all": lambda: (
             do.train.Settings("poisson-cube", lr=1e-3)
@@ -220,6 +241,12 @@ def test_conditions_take_points_that_are_given():
 def test_a_name_of_a_room_is_told_its_room():
     with pytest.raises(AttributeError, match="no attribute 'Box'; it is diffop.pde.Box$"):
         do.Box  # noqa: B018  # pyright: ignore
+
+
+def test_a_network_of_another_size_is_told_at_which_points():
+    with pytest.raises(TypeError, match="contracting dimensions") as info:
+        do.Laplacian().exact(NET)(jnp.ones(3))
+    assert "u fails with arguments of shape (3,)." in info.value.__notes__
 
 
 def test_a_misspelt_name_is_told_the_nearest():

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ..scalars import is_number, plain
 from ..terms.arguments import is_function
-from ..terms.one_point import one_point_only
+from ..terms.one_point import explaining_mistakes
 
 OnePoint: TypeAlias = PyTree[Float[Array, "..."]]
 """One argument of u, or a tuple of them."""
@@ -47,7 +47,7 @@ def chosen(points: PyTree, which: Any) -> PyTree:
 
 def at_each(function: Callable[..., PyTree], points: Points) -> PyTree:
     """The values of a function of u's arguments, at each point."""
-    with one_point_only():
+    with explaining_mistakes():
         return jax.vmap(function)(*arguments(points))
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ..terms.one_point import one_point_only
+from ..terms.one_point import explaining_mistakes
 from ..terms.shapes import Shape, check_shape
 from .equation import AbstractEquation
 from .points import OnePoint, arguments, check_arguments
@@ -50,7 +50,7 @@ def residual_of(equation: AbstractEquation, u: Callable) -> Callable[[PyTree, On
 
 def _evaluated(equation: AbstractEquation, values: PyTree, args: tuple[PyTree, ...]) -> PyTree:
     try:
-        with one_point_only():
+        with explaining_mistakes():
             value = equation.residual(values, *args)
     except KeyError as error:
         names = ", ".join(map(repr, values)) if isinstance(values, dict) else "not called by names"
@@ -76,6 +76,6 @@ def _evaluated(equation: AbstractEquation, values: PyTree, args: tuple[PyTree, .
 def _shape_of(function: Callable[..., PyTree], point: OnePoint) -> Shape | None:
     """The shape of a function's value; None for a pytree."""
     # a new function: methods of modules are compared by their arrays, which may be traced
-    with one_point_only():
+    with explaining_mistakes():
         value = jax.eval_shape(lambda *args: function(*args), *arguments(point))
     return value.shape if jax.tree.structure(value) == _LEAF else None

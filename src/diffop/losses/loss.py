@@ -266,7 +266,9 @@ class ResidualLoss(eqx.Module):
         return [pointwise.of_condition(*each) for each in weighted]
 
     def bias(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
-        """An unbiased estimate of the loss's bias: the part of it that is noise of the jets.
+        """An estimate of the loss's bias: the part of it that is noise of the jets. It is unbiased
+        if the residual is affine in what is sampled. If factors of a product are sampled, it is
+        correct to first order in their noise, and too large where that is larger than they are.
 
         For `"biased"` it is the mean of V over the points, with the derivatives' V weighted as
         their squares are; the loss minus its bias is the loss of `"pairs"`. It is zero for the

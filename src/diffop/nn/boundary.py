@@ -11,7 +11,7 @@ from jaxtyping import Array, Inexact, PyTree
 
 from ..equations.points import as_function, check_arguments
 from ..scalars import plain
-from ..terms.one_point import one_point_only
+from ..terms.one_point import explaining_mistakes
 from ..terms.shapes import check_shape
 from .point import as_net, check_point
 
@@ -50,7 +50,7 @@ class ZeroOnUnitSphere(eqx.Module):
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Inexact[Array, "*out"]:
         check_point("ZeroOnUnitSphere", x)
-        with one_point_only():
+        with explaining_mistakes():
             return (1 - jnp.sum(x * x)) * self.net(x)
 
 
@@ -104,7 +104,7 @@ class HardConstraint(eqx.Module):
         if len(args) == 1:
             check_point("HardConstraint", *args)
         check_arguments("the network", self.net, args)
-        with one_point_only():
+        with explaining_mistakes():
             net, value, factor = self.net(*args), self.value(*args), self.factor(*args)
         _check_like_net("the value of HardConstraint", value, net)
         _check_like_net("the factor of HardConstraint", factor, net)
@@ -158,7 +158,7 @@ class InitialCondition(eqx.Module):
     def __call__(self, *args: PyTree) -> Inexact[Array, "*out"]:
         time = self._time(*args)
         check_arguments("the network", self.net, args)
-        with one_point_only():
+        with explaining_mistakes():
             net, value = self.net(*args), self.value(*args)
         _check_like_net("the value of InitialCondition", value, net)
         return value + (time - self.start) * net

@@ -167,7 +167,9 @@ class Within(AbstractRegion):
     **Arguments:**
 
     - `region`: a box around it, or another region.
-    - `where`: a function of a point of the region.
+    - `where`: a function of a point of the region, to true or false.
+
+    **Raises:** `TypeError`, when an integral is evaluated, if `where` gives a number.
 
     !!! example
 
@@ -193,7 +195,13 @@ class Within(AbstractRegion):
         return self._weighted(*self.region.draw(key, size, *args, **kwargs))
 
     def _weighted(self, y: Float[Array, " dim"], weight: Float[Array, ""]) -> WeightedPoint:
-        return y, jnp.where(self.where(y), weight, 0)
+        inside = jnp.asarray(self.where(y))
+        if inside.dtype != bool:
+            raise TypeError(
+                "Within expects a function that says whether a point belongs to the region, such "
+                f"as lambda y: y[0] < 1, got one of type {inside.dtype}."
+            )
+        return y, jnp.where(inside, weight, 0)
 
 
 @final

@@ -38,15 +38,18 @@ def applied(
     @short_tracebacks
     def at_one_point(*args: Any, **kwargs: Any) -> R:
         try:
-            with one_point_only():
+            with explaining_mistakes():
                 value = at(Point(args, kwargs, chunk, plan))
         except Exception as error:
-            if works(u, *args, **kwargs) or not works_mapped(u, *args, **kwargs):
+            if works(u, *args, **kwargs):
                 raise
-            shapes = [np.shape(leaf) for leaf in jax.tree.leaves(args)]
+            shapes = ", ".join(str(np.shape(leaf)) for leaf in jax.tree.leaves((args, kwargs)))
+            if not works_mapped(u, *args, **kwargs):
+                error.add_note(f"u fails with arguments of shape {shapes}.")
+                raise
             raise ValueError(
                 "an operator evaluates u at one point, and u fails with arguments of shape "
-                f"{', '.join(map(str, shapes))}; these are many points: map over them, such as "
+                f"{shapes}; these are many points: map over them, such as "
                 "jax.vmap(L.exact(u))(points)."
             ) from error
         if _is_nothing(value):
@@ -66,13 +69,19 @@ def _is_nothing(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def one_point_only() -> Iterator[None]:
-    """Helps users who write `x[:, 0]`, as for many points, although points come one by one.
+def explaining_mistakes() -> Iterator[None]:
+    """Helps users who write `x[:, 0]`, as for many points, although points come one by one, and
+    those who write `np.sin`, although JAX traces their function.
 
-    **Raises:** `IndexError` that says what to write.
+    **Raises:** `IndexError` or `TypeError` that says what to write.
     """
     try:
         yield
+    except jax.errors.TracerArrayConversionError as error:
+        raise TypeError(
+            "JAX traces functions of a point, and numpy cannot compute with what it traces: write "
+            "jnp.sin for np.sin, with `import jax.numpy as jnp`."
+        ) from error
     except IndexError as error:
         if not str(error).startswith("Too many indices"):
             raise

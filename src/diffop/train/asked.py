@@ -81,6 +81,8 @@ def _check_loss(loss: Any) -> None:
             "fit expects a loss that is a function of a model and a key, such as "
             f"diffop.losses.ResidualLoss(equation, …), got {kind_of(loss)}."
         )
+    if isinstance(loss, eqx.nn.MLP):
+        raise TypeError(f"fit expects the model before the loss, got {kind_of(loss)} for the loss.")
     try:
         signature = inspect.signature(loss)
     except (TypeError, ValueError):

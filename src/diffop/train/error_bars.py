@@ -57,7 +57,8 @@ def standard_errors(
 
     **Arguments:**
 
-    - `of`: from a model to the quantities whose errors are wanted: an array, or a pytree of arrays.
+    - `of`: from a model to the quantities whose errors are wanted: an array of real numbers, or a
+        pytree of them.
     - `model`: at a minimum of the loss, such as `diffop.train.fit` returns with
         `diffop.methods.GaussNewton`.
     - `loss`: the loss of the fit, which gives the numbers whose squares it sums: a
@@ -70,7 +71,8 @@ def standard_errors(
 
     **Returns:** standard errors in the structure of `of(model)`.
 
-    **Raises:** `TypeError` if the loss does not give the numbers whose squares it sums;
+    **Raises:** `TypeError` if the loss does not give the numbers whose squares it sums, or a
+    quantity is not real;
     `ValueError` if there are too many residuals and parameters, or if nonzero residuals have no
     degrees of freedom left, so that nothing is known about their noise.
 
@@ -101,6 +103,7 @@ def standard_errors(
     def asked(theta: Array) -> PyTree:
         return of(eqx.combine(unravel(theta), static))
 
+    _check_real(jax.eval_shape(asked, theta))
     sizes = [each.size for each in jax.eval_shape(groups, theta)]
     if min(sum(sizes), theta.size) > most:
         raise ValueError(
@@ -114,6 +117,16 @@ def standard_errors(
     return jax.tree.map(
         lambda moves: jnp.sqrt(moves**2 @ jnp.asarray(noise, moves.dtype)), found.moves
     )
+
+
+def _check_real(quantities: PyTree) -> None:
+    for each in jax.tree.leaves(quantities):
+        if not jnp.issubdtype(each.dtype, jnp.floating):
+            raise TypeError(
+                "standard_errors expects quantities that are real numbers, got one of type "
+                f"{each.dtype}; ask for its real and its imaginary part, or for what it was made "
+                "of before it was rounded."
+            )
 
 
 @final
