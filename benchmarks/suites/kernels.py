@@ -146,7 +146,6 @@ _ROWS = {
     "Δ of a product, d = 8,000": Row(("chunks",), ("forward",), _all_directions),
     "A Aᵀ, 3,000 × 4,000": Row(("symmetric product",), ("forward",), _kernel_matrix),
     "a step, d = 100,000: bits": Row(("bits",), (STEP,), _step),
-    "a step, d = 100,000: normal": Row(("normal",), (STEP,), _step),
     "a step, d = 100,000: sines": Row(("sine", "versine"), (STEP,), _step),
 }
 _MINI = {"Δ, d = 4": Row(("rows",), ("forward",), _exact(4, Network(3, 8), 5))}

@@ -1,9 +1,6 @@
 """Normally distributed numbers."""
 
-from typing import Any
-
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...kernels import call
@@ -11,11 +8,7 @@ from ...kernels import call
 
 def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "*shape"]:
     """Independent numbers of mean 0 and variance 1, of JAX's default float type."""
-    return call("normal", _normal, drawn_with(key), shape=shape, dtype=jnp.zeros(()).dtype)
-
-
-def _normal(key: PRNGKeyArray, *, shape: tuple[int, ...], dtype: Any) -> Float[Array, "*shape"]:
-    return jax.random.normal(key, shape, dtype)
+    return jax.random.normal(drawn_with(key), shape)
 
 
 def drawn_with(key: PRNGKeyArray) -> PRNGKeyArray:
