@@ -167,6 +167,16 @@ def test_periodic_values_and_derivatives():
     assert abs(every(x)[0] - every(x.at[0].add(1.0))[0]) > 1e-3  # and with no other period
 
 
+@pytest.mark.parametrize("turns", [1, 1000, 1_000_000])
+def test_periodic_far_away(turns):
+    """In single precision, where whole turns are numbers."""
+    net = eqx.nn.MLP(2, "scalar", 4, depth=1, activation=jnp.tanh, key=KEY)
+    u = jax.value_and_grad(do.nn.PeriodicInput(net, {0: 2.0}))
+    far, near = (u(jnp.array([0.25 + 2.0 * each], jnp.float32)) for each in (turns, 0))
+    for a, b in zip(far, near, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
 NETWORKS = {
     "weight_shared": lambda key: do.nn.WeightSharedMLP(5, 2, 4, 1, channels=2, key=key),
     "sliding": lambda key: do.nn.SlidingMLP(5, 2, 4, 1, channels=2, common=1, key=key),

@@ -130,6 +130,14 @@ def test_sobol_points_in_many_coordinates(region, size, volume):
     np.testing.assert_allclose(operator.exact(u)(x), expected, rtol=1e-3)
 
 
+def test_volumes_of_which_a_factor_is_out_of_range():
+    """π⁴⁰ 4⁸⁰/40! in single precision, where 4⁸⁰ is infinite."""
+    expected = math.exp(40 * math.log(math.pi) + 80 * math.log(4.0) - math.lgamma(41))
+    with jax.enable_x64(False):
+        volume = do.Integral(Disc(4.0), rule=Sobol(8)).exact(lambda x: 1.0)(jnp.zeros(80))
+    np.testing.assert_allclose(volume, expected, rtol=1e-5)
+
+
 def test_polynomials_of_a_degree():
     """n points are right up to degree 2n − 1, and not beyond."""
     for degree, error in ((5, 0.0), (6, 1 / 2800)):

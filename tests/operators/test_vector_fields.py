@@ -460,3 +460,33 @@ def test_an_accuracy_and_a_variance_of_an_entry(getkey):
 def test_an_entry_is_a_number_or_a_name():
     with pytest.raises(TypeError, match="the entry of Component must be an integer; got 0.5 of"):
         C(0.5)  # pyright: ignore
+
+
+WRITTEN = {
+    "a value": lambda x: jnp.sum(jnp.sin(x.at[np.array([0, 1])].set(x[2]))),
+    "one entry": lambda x: jnp.sum(jnp.sin(x.at[np.array([0])].set(x[2]))),
+    "a constant": lambda x: jnp.sum(x.at[np.array([0, 1])].set(1.0) ** 2 * x),
+    "a constant, twice": lambda x: jnp.sum(jnp.sin(x.at[np.array([0, 0])].set(2.0)) * x),
+    "twice": lambda x: jnp.sum(jnp.sin(x.at[np.array([0, 0])].set(x[1])) * x),
+    "zeros": lambda x: jnp.sum(jnp.sin(jnp.zeros(4).at[np.array([0, 3])].set(x[:2])) * x[2]),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_gradients_where_entries_are_written(name):
+    u, x = WRITTEN[name], jnp.array([0.1, 0.2, 0.3])
+    found = do.exact([do.Gradient(), do.Gradient() @ do.Laplacian()])(u)(x)
+    laplacian = lambda x: jnp.trace(jax.hessian(u)(x))
+    for got, expected in zip(found, (jax.grad(u)(x), jax.grad(laplacian)(x)), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_gradient_of_a_divergence_in_some_coordinates():
+    """F = (x_i² t): ∂_i div F = 2 t."""
+    space, x = (0, 1, 2), jnp.array([0.1, 0.2, 0.3, 0.4])
+    operator = do.Gradient(dims=space) @ do.Divergence(dims=space)
+    np.testing.assert_allclose(operator.exact(lambda x: x[:3] ** 2 * x[3])(x), [0.8] * 3)
+    mean = do.Gradient() @ do.Integral(do.quadrature.Limits(0.0, 1.0), dims=(0, 2))
+    expected = [0, 0.25 * 0.4, 0, 0.25 * 0.2]  # of x_1 x_3 ∫∫ x_0 x_2
+    got = mean.exact(lambda x: x[0] * x[1] * x[2] * x[3])(x)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)

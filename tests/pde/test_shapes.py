@@ -197,6 +197,45 @@ def test_from_shapely():
     assert do.pde.Polygon.from_shapely(Shapely()).area == FRAME.area
 
 
+def test_a_ring_may_end_where_it_begins(getkey):
+    ring = [(0, 0), (1, 0), (1, 1), (0, 1)]
+    closed, key = do.pde.Polygon([*ring, ring[0]]), getkey()
+    assert closed == do.pde.Polygon(ring)
+    both = closed | do.pde.Box((0.5, 0.5), (2.0, 2.0))  # of area 1 + 9/4 − 1/4
+    left = both.sample(key, 4_000)[:, 0] < 0.5
+    assert abs(jnp.mean(left) - 1 / 6) < Z * (1 / 6 * 5 / 6 / 4_000) ** 0.5
+
+
+BOUNDARIES = {
+    # 0.999¹⁰⁹ of the outer area
+    "shell": (
+        do.pde.Ball(110) - do.pde.Ball(110, 0.999),
+        lambda x: jnp.linalg.norm(x) < 0.9995,
+        0.999**109 / (1 + 0.999**109),
+    ),
+    "large cube": (
+        do.pde.Box((-1.0,) * 140, (1.0,) * 140) - do.pde.Ball(140, 0.1),
+        lambda x: jnp.max(jnp.abs(x[:70])) >= 1 - 1e-6,
+        0.5,
+    ),
+    "small cubes": (
+        do.pde.Box((0.0,) * 60, (0.1,) * 60) | do.pde.Box((0.3,) * 60, (0.4,) * 60),
+        lambda x: x[0] < 0.2,
+        0.5,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDARIES)
+def test_boundaries_whose_areas_are_out_of_range(name):
+    """In single precision."""
+    shape, chosen, chance = BOUNDARIES[name]
+    with jax.enable_x64(False):
+        points = jax.jit(lambda key: shape.boundary.sample(key, 4_000))(jax.random.key(0))
+        share = jnp.mean(jax.vmap(chosen)(points))
+    assert abs(share - chance) < Z * (chance * (1 - chance) / 4_000) ** 0.5
+
+
 def test_what_is_refused(getkey):
     with pytest.raises(ValueError, match="as many coordinates; got 2 and 3"):
         SQUARE | do.pde.Ball(3)
@@ -221,6 +260,18 @@ def test_what_is_refused(getkey):
         do.pde.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])
     with pytest.raises(ValueError, match="do not cross"):
         do.pde.Polygon([(0, 0), (1, 0), (1, 1), (0, 1)], holes=[[(2, 0), (0.5, 0.4), (0.5, 0.6)]])
+    square = [(0, 0), (1, 0), (1, 1), (0, 1)]
+    hole = [(0.1, 0.1), (0.8, 0.1), (0.8, 0.8), (0.1, 0.8)]
+    for outside in (
+        [[(2, 2), (3, 2), (3, 3)]],
+        [[(-2, -2), (3, -2), (3, 3), (-2, 3)]],
+        [hole, [(0.2, 0.2), (0.3, 0.2), (0.3, 0.3)]],
+    ):
+        with pytest.raises(ValueError, match="holes inside that are apart"):
+            do.pde.Polygon(square, holes=outside)
+    for flat in ([(0, 0), (1, 0), (2, 0)], [*square[:2], *square[1:]]):
+        with pytest.raises(ValueError, match="differ from their neighbours and are not on one li"):
+            do.pde.Polygon(flat)
     with pytest.raises(ValueError, match="a normal for each point"):
         do.pde.PointCloud([[0.0]], normals=[[1.0]])
     with pytest.raises(ValueError, match="has a boundary where it is given"):

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.stats
 
 import diffop as do
@@ -106,6 +107,22 @@ def test_the_cole_hopf_formula_by_monte_carlo(mu):
     error = weights.std() / weights.mean() / mu / np.sqrt(count)
     assert error < 5e-3
     assert abs(problem.solution(jnp.asarray(x)) - expected) < 4 * error
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0, 20.0, 50.0, 200.0, 1000.0])
+def test_the_cole_hopf_formula_at_any_rate(mu):
+    """At the end it is the terminal value; before, the mean over a line by quadrature."""
+    u = do.pde.HJBLQG(1, mu=mu).solution
+    np.testing.assert_allclose(u(jnp.array([0.3, 1.0])), np.log(1.09 / 2), rtol=1e-11)
+
+    def weight(w):  # with e^(−μ u(x, 0.5)) of size one
+        h = np.log((1 + (0.3 + w) ** 2) / (1 + 0.3**2))
+        return np.exp(-mu * h - w * w / 2) / np.sqrt(2 * np.pi)
+
+    ends = [-0.3, 0.0, -1.0, 1.0]
+    mean, _ = scipy.integrate.quad(weight, -12, 12, points=ends, limit=400, epsabs=0, epsrel=1e-11)
+    expected = np.log(1.09 / 2) - np.log(mean) / mu
+    np.testing.assert_allclose(u(jnp.array([0.3, 0.5])), expected, rtol=1e-9)
 
 
 def test_the_cole_hopf_formula_against_the_published_value():

@@ -135,6 +135,9 @@ test_a_mistake_is_told_with_its_mend = refusals(
         "whether a point belongs to the region, .* got one of type float32": lambda: do.Integral(
             do.quadrature.Within(do.quadrature.Limits(0.0, 1.0), lambda y: 1 - y[0])
         ).exact(lambda x: 1.0)(X),
+        r"Limits expects finite ends, got \(1.0, inf\). .* Within\(WholeSpace": lambda: (
+            do.quadrature.Limits(0.0, (1.0, np.inf))
+        ),
         "quantities that are real numbers, got one of type int32": lambda: do.train.standard_errors(
             lambda model: jnp.int32(1), NET, LOSS, key=KEY
         ),
@@ -241,6 +244,12 @@ def test_conditions_take_points_that_are_given():
 def test_a_name_of_a_room_is_told_its_room():
     with pytest.raises(AttributeError, match="no attribute 'Box'; it is diffop.pde.Box$"):
         do.Box  # noqa: B018  # pyright: ignore
+
+
+@pytest.mark.parametrize("operator", [do.Laplacian(), do.Value() ** 2])
+def test_an_operator_divided_by_zero(operator):
+    with pytest.raises(ZeroDivisionError, match="divided by a number that is not 0; got 0"):
+        operator / 0.0  # noqa: B018
 
 
 def test_a_network_of_another_size_is_told_at_which_points():

@@ -190,6 +190,8 @@ class PeriodicInput(eqx.Module):
             )
         others = np.setdiff1d(np.arange(x.size), periodic, assume_unique=True)
         turns = x[periodic] / jnp.asarray([p for _, p in self.periods], x.dtype)
+        whole = jax.lax.stop_gradient(jnp.round(jnp.real(turns)))  # 2π times many has few digits
+        turns = turns - whole.astype(turns.dtype)
         multiples = 2 * math.pi * jnp.arange(1, self.harmonics + 1, dtype=x.dtype)
         phases = jnp.ravel(multiples[:, None] * turns[None, :])
         return self.net(jnp.concatenate([x[others], jnp.sin(phases), jnp.cos(phases)]))

@@ -120,7 +120,7 @@ class Operator(Complete):
 
     def __truediv__(self, other: Any) -> "Operator":
         scalar = as_coefficient(other)
-        if scalar is None:
+        if scalar is None or (isinstance(scalar, Number) and scalar.value == 0):
             return refused_quotient(other)
         inverse = Number(1 / scalar.value) if isinstance(scalar, Number) else 1 / scalar
         return _scale(inverse, self)
@@ -241,7 +241,8 @@ def refused_term(other: Any) -> Any:
 def refused_quotient(other: Any) -> Any:
     """What `/` returns for a divisor that is not a number, so that Python refuses it.
 
-    **Raises:** `TypeError` for an operator or a function, by which values are divided.
+    **Raises:** `TypeError` for an operator or a function, by which values are divided, and
+    `ZeroDivisionError` for 0.
     """
     if is_operator(other) or is_function(other):
         shown = other if is_operator(other) else "c"
@@ -250,6 +251,8 @@ def refused_quotient(other: Any) -> Any:
             "of them: FunctionOf(jnp.divide, A, B) is u ↦ A u / B u, and (lambda x: 1 / c(x)) * A "
             "divides by a function of the point."
         )
+    if as_coefficient(other) is not None:
+        raise ZeroDivisionError("an operator is divided by a number that is not 0; got 0.")
     return NotImplemented
 
 

@@ -196,7 +196,7 @@ class NonlinearOperator(Complete):
 
     def __truediv__(self, other: Any) -> "NonlinearOperator":
         scalar = as_coefficient(other)
-        if scalar is None:
+        if scalar is None or (isinstance(scalar, Number) and scalar.value == 0):
             return refused_quotient(other)
         return (1 / scalar.value if isinstance(scalar, Number) else 1 / scalar) * self
 

@@ -32,8 +32,8 @@ class Limits(AbstractRegion):
         point that returns one of these, such as `lambda x: x`. If upper is below lower, the
         integral changes its sign, as it does in one coordinate.
 
-    **Raises:** `ValueError`, when an integral is evaluated, if the number of ends is not that of
-    the coordinates.
+    **Raises:** `ValueError` for an end that is infinite and, when an integral is evaluated, if the
+    number of ends is not that of the coordinates.
 
     !!! example
 
@@ -48,6 +48,15 @@ class Limits(AbstractRegion):
 
     lower: Limit = eqx.field(converter=_as_ends)
     upper: Limit = eqx.field(converter=_as_ends)
+
+    def __check_init__(self) -> None:
+        for end in (self.lower, self.upper):
+            numbers: tuple[Any, ...] = end if isinstance(end, tuple) else (end,)
+            if any(is_number(each) and math.isinf(each) for each in numbers):
+                raise ValueError(
+                    f"Limits expects finite ends, got {end}. diffop.quadrature.WholeSpace has "
+                    "none; half of it is Within(WholeSpace(…), lambda y: y[0] > 0)."
+                )
 
     def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> WeightedPoint:
         """The point at the same fraction between the ends; volumes grow by their distances."""
@@ -119,7 +128,7 @@ class Disc(AbstractRegion):
             factor = tau * math.pi * unit[0] ** 2 * jnp.sin(polar)
         else:
             step = _within(jax.scipy.special.ndtri(unit))
-            factor = jnp.asarray(_unit_volume(size), unit.dtype)
+            return self._moved(step), jnp.asarray(self._volume(size), unit.dtype)
         return self._moved(step), factor * self.radius**size
 
     def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> WeightedPoint:
@@ -127,8 +136,13 @@ class Disc(AbstractRegion):
         direction = jax.random.normal(stream(key, "direction in a disc"), (size,))
         size_of_step = jax.random.uniform(stream(key, "radius in a disc")) ** (1 / size)
         step = size_of_step * direction / jnp.linalg.norm(direction)
-        volume = _unit_volume(size) * float(self.radius) ** size
-        return self._moved(step), jnp.asarray(volume, step.dtype)
+        return self._moved(step), jnp.asarray(self._volume(size), step.dtype)
+
+    def _volume(self, size: int) -> float:
+        """π^(d/2) r^d / Γ(d/2 + 1), of which r^d alone may be out of range."""
+        logarithm = size * (math.log(math.pi) / 2 + math.log(self.radius))
+        with np.errstate(over="ignore"):
+            return float(np.exp(logarithm - math.lgamma(size / 2 + 1)))
 
     def _moved(self, step: Float[Array, " dim"]) -> Float[Array, " dim"]:
         center = np.asarray(self.center)
@@ -151,10 +165,6 @@ def _within(normal: Float[Array, " dim"]) -> Float[Array, " dim"]:
     squares = jnp.sum(normal**2)
     share = jax.scipy.special.gammainc(normal.size / 2, squares / 2)
     return normal / jnp.sqrt(squares) * share ** (1 / normal.size)
-
-
-def _unit_volume(size: int) -> float:
-    return math.exp(size / 2 * math.log(math.pi) - math.lgamma(size / 2 + 1))
 
 
 @final

@@ -340,7 +340,8 @@ def _contract(outputs: PyTree, jets: WeightedJets, segment: Segment, point: Poin
         )
     flat = flat.reshape(jets.size, *rows, -1)
     if flat.shape[-1] != size:
-        flat = jnp.zeros((jets.size, *rows, size), kind).at[..., np.asarray(dims)].set(flat)
+        every = jnp.zeros((jets.size, *rows, size), kind)
+        flat = every.at[..., np.asarray(dims)].set(flat, unique_indices=True)
     contracted = partial(project, jets.directions, argnum)
     for _ in rows:
         contracted = jax.vmap(contracted, 1, 1)

@@ -67,8 +67,9 @@ class Nonlocal(Located):
         """The point with these coordinates replaced."""
         flat, unravel = ravel_pytree(point.args[self.argnum])
         values = coordinates.astype(flat.dtype)
-        moved = values if self.dims is None else flat.at[self.positions(point)].set(values)
-        return point.replaced(self.argnum, unravel(moved))
+        if self.dims is not None:
+            values = flat.at[self.positions(point)].set(values, unique_indices=True)
+        return point.replaced(self.argnum, unravel(values))
 
 
 def mapped_in_chunks(function: Callable[..., PyTree], values: PyTree, chunk: int | None) -> PyTree:

@@ -81,12 +81,11 @@ class Ball(AbstractShape):
         return tuple(c - self.radius for c in center), tuple(c + self.radius for c in center)
 
     @property
-    def area(self) -> float:
-        """The area of the sphere; 2, its ends, in one coordinate."""
+    def log_area(self) -> float:
+        """The logarithm of the area of the sphere; of 2, its ends, in one coordinate."""
         half = self.dim / 2
         unit = math.log(2) + half * math.log(math.pi) - math.lgamma(half)
-        with np.errstate(over="ignore"):
-            return float(np.exp(unit + (self.dim - 1) * math.log(self.radius)))
+        return unit + (self.dim - 1) * math.log(self.radius)
 
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """The distance to the sphere, negative inside."""

@@ -1,5 +1,6 @@
 """A box and its faces."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, final
 
@@ -16,7 +17,7 @@ from ...streams import stream
 from ..sampling.box import Unit, points_in_box, points_on_box, uniform_points
 from .domain import AbstractPart
 from .sections import AXES, Section, section
-from .shape import AbstractShape, Bounds
+from .shape import AbstractShape, Bounds, log_chances
 
 End: TypeAlias = Literal["lower", "upper"]
 ENDS = ("lower", "upper")
@@ -92,14 +93,14 @@ class Box(AbstractShape):
         return self.lower, self.upper
 
     @property
-    def area(self) -> float:
-        """The area of all faces; 2, its ends, in one coordinate."""
-        return float(2 * self._face_areas.sum())
+    def log_area(self) -> float:
+        """The logarithm of the area of all faces; of 2, its ends, in one coordinate."""
+        return math.log(2) + float(np.logaddexp.reduce(self._log_face_areas))
 
     @property
-    def _face_areas(self) -> np.ndarray:
-        lengths = np.subtract(self.upper, self.lower, dtype=float)
-        return np.array([np.prod(np.delete(lengths, axis)) for axis in range(self.dim)])
+    def _log_face_areas(self) -> np.ndarray:
+        logarithms = np.log(np.subtract(self.upper, self.lower, dtype=float))
+        return logarithms.sum() - logarithms
 
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """The distance to the nearest face plane, negative inside; outside, the distance to the
@@ -111,7 +112,7 @@ class Box(AbstractShape):
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points, uniform on all faces by area."""
         points = self.sample(stream(key, "inside of faces by area"), count)
-        chances = jnp.log(jnp.array(self._face_areas, float))
+        chances = log_chances(self._log_face_areas)
         axis = jax.random.categorical(stream(key, "axis by area"), chances, shape=(count,))
         upper = jax.random.bernoulli(stream(key, "end of a face by area"), shape=(count,))
         ends = [jnp.array(each, float)[axis] for each in self.bounds]

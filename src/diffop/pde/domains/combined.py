@@ -6,12 +6,13 @@ from typing import final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ...streams import stream
 from ..sampling.lines import on_level_set
 from ..sampling.rejection import Attempt, accepted
-from .shape import AbstractShape, Bounds, Piece
+from .shape import AbstractShape, Bounds, Piece, log_chances
 
 _NEAR = 64
 """Surfaces that are less than this many roundings of the largest coordinate apart are one."""
@@ -81,13 +82,14 @@ class Combined(AbstractShape):
 
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         pieces = self.pieces()
-        areas = [piece.shape.area for piece in pieces]
-        if None in areas:
+        known = [piece.shape.log_area for piece in pieces]
+        logarithms = [each for each in known if each is not None]
+        if len(logarithms) < len(known):
             return on_level_set(key, count, self.level, *self.bounds)
-        logarithms = jnp.log(jnp.array(areas, float))
+        chances = log_chances(np.array(logarithms))
 
         def attempt(key: PRNGKeyArray) -> Attempt:
-            which = jax.random.categorical(stream(key, "piece"), logarithms, shape=(count,))
+            which = jax.random.categorical(stream(key, "piece"), chances, shape=(count,))
             points, kept = [], []
             for number, piece in enumerate(pieces):
                 points.append(piece.shape.surface(stream(key, "on a piece", number), count))
@@ -151,8 +153,8 @@ class Complement(AbstractShape):
         return (-math.inf,) * self.dim, (math.inf,) * self.dim
 
     @property
-    def area(self) -> float | None:
-        return self.shape.area
+    def log_area(self) -> float | None:
+        return self.shape.log_area
 
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return -self.shape.level(x)

@@ -10,13 +10,15 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...scalars import several
 from ...streams import stream
-from .shape import AbstractShape, Bounds
+from .shape import AbstractShape, Bounds, log_chances
 
 Corners: TypeAlias = tuple[tuple[int | float, ...], ...]
 
 
 def _ring(corners: Any) -> Corners:
-    return tuple(several(corner) for corner in corners)
+    """Corners without the last, if that is the first again."""
+    ring = tuple(several(corner) for corner in corners)
+    return ring[:-1] if len(ring) > 1 and ring[0] == ring[-1] else ring
 
 
 def _rings(holes: Any) -> tuple[Corners, ...]:
@@ -30,11 +32,11 @@ class Polygon(AbstractShape):
     **Arguments:**
 
     - `corners`: at least three points of the plane, in order, either way round; the last is joined
-        to the first.
+        to the first, and may be the first again.
     - `holes`: the corners of each hole.
 
-    **Raises:** `ValueError` for wrong corners, for edges that cross, and for holes that are not
-    inside.
+    **Raises:** `ValueError` for wrong corners, such as two that are one or all on a line, for edges
+    that cross, and for holes that are not inside.
 
     !!! example
 
@@ -58,11 +60,31 @@ class Polygon(AbstractShape):
                 raise ValueError(
                     f"Polygon expects at least three corners of two finite numbers; got {ring}."
                 )
-        if _cross(*self._edges):
+        apart = self._lengths.all()
+        if apart and (_cross(*self._edges) or not self._is_nested()):
             raise ValueError(
                 "Polygon expects edges that do not cross or touch but at corners, and holes inside "
                 f"that are apart; got corners {self.corners} and holes {self.holes}."
             )
+        rings = [np.asarray(ring, float) for ring in (self.corners, *self.holes)]
+        if not (apart and all(map(_signed_area, rings))):
+            raise ValueError(
+                "Polygon expects corners that differ from their neighbours and are not on one "
+                f"line; got corners {self.corners} and holes {self.holes}."
+            )
+
+    def _is_nested(self) -> bool:
+        """Whether holes are inside and apart. As edges do not cross, one corner of each tells."""
+
+        def inside(corner: tuple[int | float, ...], ring: Corners) -> bool:
+            starts = np.asarray(ring, float)
+            return bool(_is_inside(np.asarray(corner, float), starts, np.roll(starts, -1, axis=0)))
+
+        return all(
+            inside(hole[0], self.corners)
+            and not any(inside(hole[0], other) for other in self.holes if other is not hole)
+            for hole in self.holes
+        )
 
     @staticmethod
     def from_shapely(polygon: Any) -> "Polygon":
@@ -73,8 +95,8 @@ class Polygon(AbstractShape):
         - `polygon`: with attributes `exterior` and `interiors`, whose `coords` end where they
             begin.
         """
-        rings = [list(ring.coords)[:-1] for ring in (polygon.exterior, *polygon.interiors)]
-        return Polygon(rings[0], tuple(rings[1:]))
+        first, *others = (list(ring.coords) for ring in (polygon.exterior, *polygon.interiors))
+        return Polygon(first, tuple(others))
 
     @property
     def dim(self) -> int:
@@ -87,9 +109,9 @@ class Polygon(AbstractShape):
         return tuple(map(min, columns)), tuple(map(max, columns))
 
     @property
-    def area(self) -> float:
-        """The length of all edges."""
-        return float(self._lengths.sum())
+    def log_area(self) -> float:
+        """The logarithm of the length of all edges."""
+        return float(np.log(self._lengths.sum()))
 
     @property
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +119,7 @@ class Polygon(AbstractShape):
         ends = []
         for ring, wanted in [(self.corners, 1), *((hole, -1) for hole in self.holes)]:
             points = np.asarray(ring, float)
-            points = points if _orientation(points) == wanted else points[::-1]
+            points = points if _signed_area(points) * wanted > 0 else points[::-1]
             ends.append((points, np.roll(points, -1, axis=0)))
         starts, stops = zip(*ends, strict=True)
         return np.concatenate(starts), np.concatenate(stops)
@@ -121,31 +143,31 @@ class Polygon(AbstractShape):
         outward = jnp.stack([steps[:, 1], -steps[:, 0]], axis=1) / lengths[:, None]
         beside = jnp.sum((x_row - starts) * outward, axis=1)[edge]
         to_corner = jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1.0)), 0.0)
-        to_corner = jnp.where(self._is_inside(x, starts, stops), -1.0, 1.0) * to_corner[edge]
+        to_corner = jnp.where(_is_inside(x, starts, stops), -1.0, 1.0) * to_corner[edge]
         is_beside = (along[edge] > 0) & (along[edge] < 1)
         return jnp.where(is_beside, beside, to_corner)
-
-    @staticmethod
-    def _is_inside(x: Array, starts: Array, stops: Array) -> Array:
-        """Whether a ray crosses an odd number of edges."""
-        spans = (starts[:, 1] > x[1]) != (stops[:, 1] > x[1])
-        rise = jnp.where(spans, stops[:, 1] - starts[:, 1], 1.0)
-        at = starts[:, 0] + (x[1] - starts[:, 1]) / rise * (stops[:, 0] - starts[:, 0])
-        return jnp.sum(spans & (x[0] < at)) % 2 == 1
 
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count 2"]:
         """`count` points, uniform on the edges by length."""
         starts, stops = (jnp.array(ends, float) for ends in self._edges)
-        chances = jnp.log(jnp.array(self._lengths, float))
+        chances = log_chances(np.log(self._lengths))
         edge = jax.random.categorical(stream(key, "edge"), chances, shape=(count,))
         along = jax.random.uniform(stream(key, "along an edge"), (count, 1))
         return starts[edge] + along * (stops - starts)[edge]
 
 
-def _orientation(points: np.ndarray) -> int:
-    """1 for corners that go round counterclockwise, −1 for others."""
+def _is_inside(x: Any, starts: Any, stops: Any) -> Any:
+    """Whether a ray crosses an odd number of edges."""
+    spans = (starts[:, 1] > x[1]) != (stops[:, 1] > x[1])
+    rise = jnp.where(spans, stops[:, 1] - starts[:, 1], 1.0)
+    at = starts[:, 0] + (x[1] - starts[:, 1]) / rise * (stops[:, 0] - starts[:, 0])
+    return jnp.sum(spans & (x[0] < at)) % 2 == 1
+
+
+def _signed_area(points: np.ndarray) -> float:
+    """Positive for corners that go round counterclockwise, negative for others."""
     x, y = points.T
-    return 1 if np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)) > 0 else -1
+    return float(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)) / 2)
 
 
 def _cross(starts: np.ndarray, stops: np.ndarray) -> bool:

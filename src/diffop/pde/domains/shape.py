@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ...quadrature import AbstractRegion, Limits, Within
@@ -28,12 +29,14 @@ class AbstractShape(AbstractDomain):
 
     Shapes combine to shapes: `a | b` are the points of either, `a & b` those of both, `a - b` those
     of a that are not in b, and `~b` all points not in b, for use with `&`. Points inside are
-    uniform, and points on the boundary are uniform by area.
+    uniform, and points on the boundary are uniform by area (on that of a `diffop.pde.Box` alone,
+    each has a random face).
 
     - `bounds`: the lower and the upper ends of a box around it.
-    - `area`: of its boundary, in two coordinates a length; None if it is not known.
+    - `log_area`: the logarithm of the area of its boundary, in two coordinates of a length; None if
+        it is not known.
 
-    A subclass is final, has a `dim`, and defines `bounds` and `level`. If it knows `area`, it
+    A subclass is final, has a `dim`, and defines `bounds` and `level`. If it knows `log_area`, it
     defines `surface`, too.
 
     !!! example
@@ -69,9 +72,19 @@ class AbstractShape(AbstractDomain):
         """
 
     @property
+    def log_area(self) -> float | None:
+        """The logarithm of the area of the boundary, which itself may be out of range in many
+        coordinates; None if it is not known.
+        """
+        return None
+
+    @property
     def area(self) -> float | None:
         """The area of the boundary; None if it is not known."""
-        return None
+        if self.log_area is None:
+            return None
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.log_area))
 
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points, uniform on the boundary by area. They are crossings with random lines, so
@@ -131,6 +144,11 @@ class AbstractShape(AbstractDomain):
         from .combined import Complement
 
         return Complement(self)
+
+
+def log_chances(logarithms: np.ndarray) -> Float[Array, " choices"]:
+    """Of choices whose chances are proportional to numbers of which the logarithms are given."""
+    return jnp.array(logarithms - logarithms.max(), float)
 
 
 def _combined(first: AbstractShape, second: AbstractShape, how: str) -> "Combined":

@@ -18,7 +18,8 @@ With λ = e^y the integral over λ is one over all of ℝ, of
 
 which falls like e^(μy) on the left and faster than any exponential on the right, and is analytic
 and bounded for |Im y| < π/2. So the trapezoidal rule with the step 1/4 is exact to e^(−4π²), which
-is below the rounding of float64.
+is below the rounding of float64. For large μ the integrand is a peak of width 1/√μ, near y = log μ
+at the end, where s = 0 and x = 0: steps and their end follow it.
 """
 
 import math
@@ -30,7 +31,7 @@ from jaxtyping import Array, Float
 
 _STEP = 0.25
 _UPPER = 5.0
-"""Above this, e^(−e^y) is less than 1e-64."""
+"""Above this, e^(−e^y) is less than 1e-64; the peak of e^(μy − e^y) adds log(1 + μ)."""
 _DECADES = 40.0
 """The integral covers this many units of logarithm below its largest value."""
 _LARGEST = 20.0
@@ -41,11 +42,12 @@ def log_mean_power(
     x: Float[Array, " space"], s: Float[Array, ""], mu: int | float
 ) -> Float[Array, ""]:
     """log E[(2/(1 + R))^μ], where R is |x + √2 W_s|²."""
-    nodes = np.arange(-_LARGEST - _DECADES / mu, _UPPER, _STEP)
+    step, upper = _STEP / math.sqrt(max(mu, 1.0)), _UPPER + math.log1p(mu)
+    nodes = np.arange(-_LARGEST - _DECADES / mu, upper, step)
     y = jnp.asarray(nodes, x.dtype)
     rate = jnp.asarray(np.exp(nodes), x.dtype)
     wide = 4 * s * rate  # about 1/d where it matters; d of these are added up
     falls = 0.5 * x.size * jnp.log1p(wide) + rate * jnp.sum(x * x) / (1 + wide)
     exponents = mu * y - rate - falls
-    constant = mu * math.log(2) + math.log(_STEP) - math.lgamma(mu)
+    constant = mu * math.log(2) + math.log(step) - math.lgamma(mu)
     return constant + jax.nn.logsumexp(exponents)

@@ -14,7 +14,7 @@ from jaxtyping import Array
 from .. import places
 from ..arithmetic import linear_map
 from ..binding import bind, vary
-from ..bundle import Families, Family, Value, expand_families, is_moving, primal_of
+from ..bundle import Families, Family, Value, expand_families, primal_of
 from ..coefficients import Series
 from ..equation import LinearMap
 from ..interpreter import interpret
@@ -60,8 +60,13 @@ def _filled_with_zeros(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
     return eqn.replace(params={**eqn.params, "fill_value": 0})
 
 
+def _apart(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
+    """A scatter that writes no entry twice. JAX transposes only those that say so."""
+    return eqn.replace(params={**eqn.params, "unique_indices": True})
+
+
 _ALL, _FIRST, _FIRST_TWO, _UPDATED = slice(None), slice(1), slice(2), slice(0, 3, 2)
-_writing = linear(_UPDATED)
+_writing = linear(_UPDATED, _apart)
 
 
 def scatter(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -73,7 +78,7 @@ def scatter(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
     operand, indices, updates = map(primal_of, operands)
     if eqn.params["update_jaxpr"] is not None:
         return fallback(families, eqn, operands)
-    if not is_moving(operands[2]) or writes_apart(eqn.params, operand, indices, updates):
+    if writes_apart(eqn.params, operand, indices, updates):
         return _writing(families, eqn, operands)
     if isinstance(indices, Tracer):
         left, winner = _winners(eqn, operand, indices, updates)
