@@ -50,6 +50,9 @@ test_a_mistake_is_told_with_its_mend = refusals(
         "a network without its ansatz .* ZeroOnUnitSphere, which would be applied twice": lambda: (
             do.nn.PINN(do.nn.ZeroOnUnitSphere(NET), do.pde.ManyBody("poisson", 2, 2, key=KEY))
         ),
+        r"Limits expects finite ends, got \(1.0, inf\). .* Within\(WholeSpace": lambda: (
+            do.quadrature.Limits(0.0, (1.0, np.inf))
+        ),
         "the residual takes .* write lambda values, x: …": lambda: do.losses.ResidualLoss(
             do.equations.Equation(do.Laplacian(), lambda v: v), 4, probes="exact", points=BOX
         )(NET, KEY),
@@ -135,9 +138,6 @@ test_a_mistake_is_told_with_its_mend = refusals(
         "whether a point belongs to the region, .* got one of type float32": lambda: do.Integral(
             do.quadrature.Within(do.quadrature.Limits(0.0, 1.0), lambda y: 1 - y[0])
         ).exact(lambda x: 1.0)(X),
-        r"Limits expects finite ends, got \(1.0, inf\). .* Within\(WholeSpace": lambda: (
-            do.quadrature.Limits(0.0, (1.0, np.inf))
-        ),
         "quantities that are real numbers, got one of type int32": lambda: do.train.standard_errors(
             lambda model: jnp.int32(1), NET, LOSS, key=KEY
         ),
