@@ -27,6 +27,7 @@ _LAST = 10  # seconds after which the first process leaves once another is known
 
 _AGAIN = bytes(1)  # sent to the socket of signals' numbers to have Ctrl-C sent again
 _MOMENT = 0.01  # seconds by which code that has ignored Ctrl-C has usually ended
+_MOMENTS = 100  # of them within which a handler has usually run
 
 _BLOCK = 2**26
 """How many numbers are copied to all devices at a time."""
@@ -191,8 +192,18 @@ class Stop:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             elif read[0] in self._before and not told:
                 told = True
+                self._wait_for_note()
                 name = signal.Signals(read[0]).name
                 self._tell(f"{name}: stopping after the running steps; Ctrl-C stops at once.")
+
+    def _wait_for_note(self) -> None:
+        """Until the main thread has run the handler, or a second: two signals before that are one,
+        and a Ctrl-C that answers the sentence would be lost.
+        """
+        for _ in range(_MOMENTS):
+            if self.signal is not None:
+                return
+            time.sleep(_MOMENT)
 
 
 def interruptible(action: Callable[..., _T], *arguments: object) -> _T:
