@@ -206,6 +206,20 @@ def test_a_ring_may_end_where_it_begins(getkey):
     assert abs(jnp.mean(left) - 1 / 6) < Z * (1 / 6 * 5 / 6 / 4_000) ** 0.5
 
 
+def test_polygons_far_from_the_origin():
+    """Corners are exact at 1e9, and their products are not: orientation, holes and flux."""
+    with jax.enable_x64(False):
+        for moved in (0, 1_000_000_000):
+            ring = np.array([(0, 0), (0, 3), (3, 3), (3, 0)]) + moved
+            hole = np.array([(1, 1), (2, 1), (2, 2), (1, 2)]) + moved
+            polygon = do.pde.Polygon(ring, holes=[hole])
+            starts, stops = polygon._edges
+            (x, y), (dx, dy) = (starts - moved).T, (stops - starts).T
+            assert np.sum(x * dy - y * dx) / 2 == 8  # the inside is to the left
+            with pytest.raises(ValueError, match="holes inside"):
+                do.pde.Polygon(hole, holes=[ring])
+
+
 BOUNDARIES = {
     # 0.999¹⁰⁹ of the outer area
     "shell": (

@@ -98,7 +98,7 @@ class Pooled(AbstractRounds):
         between = step * jnp.sqrt(k * new / total).astype(kind)
         return Tally(
             tally.mean + step * (new / total).astype(kind),
-            _with(tally.spread, jnp.where(valid, y - mean[None], 0), between[None]),
+            _root_of_squares(tally.spread, jnp.where(valid, y - mean[None], 0), between[None]),
         )
 
     def standard_error(self, tally: Tally, rounds: ScalarArray) -> Array:
@@ -125,7 +125,7 @@ class RoundByRound(AbstractRounds):
         more = rounds < self.number
         return Tally(
             tally.mean + jnp.where(more, step, 0),
-            _with(tally.spread, jnp.where(more, deviations(z, self.design), 0)),
+            _root_of_squares(tally.spread, jnp.where(more, deviations(z, self.design), 0)),
         )
 
     def standard_error(self, tally: Tally, rounds: ScalarArray) -> Array:
@@ -144,6 +144,6 @@ def rounds_of(design: Design, batch: int, most: int) -> AbstractRounds:
     return RoundByRound(batch, most // batch * batch, design)
 
 
-def _with(spread: Array, *more: Array) -> Array:
+def _root_of_squares(spread: Array, *more: Array) -> Array:
     """The root of the sum of squares of a spread and of deviations along first axes."""
     return norm_over_first(jnp.concatenate([spread[None], *map(jnp.abs, more)]))

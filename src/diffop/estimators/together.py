@@ -171,7 +171,9 @@ class JointDraws(eqx.Module):
 
     def variance(self) -> PyTree:
         """An unbiased estimate of the variance of each value, real, in the structure of the values:
-        the square of the standard error, with a gradient where it is zero.
+        the square of the standard error.
+
+        **Returns:** a pytree of arrays.
 
         **Raises:** `ValueError` as `stats`.
         """

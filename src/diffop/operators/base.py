@@ -119,11 +119,8 @@ class Operator(Complete):
         return _map_terms(lambda term: compose(factor, term), self)
 
     def __truediv__(self, other: Any) -> "Operator":
-        scalar = as_coefficient(other)
-        if scalar is None or (isinstance(scalar, Number) and scalar.value == 0):
-            return refused_quotient(other)
-        inverse = Number(1 / scalar.value) if isinstance(scalar, Number) else 1 / scalar
-        return _scale(inverse, self)
+        inverse = reciprocal(other)
+        return NotImplemented if inverse is None else _scale(inverse, self)
 
     def __matmul__(self, other: Any) -> Any:
         if is_function(other):
@@ -238,8 +235,8 @@ def refused_term(other: Any) -> Any:
     )
 
 
-def refused_quotient(other: Any) -> Any:
-    """What `/` returns for a divisor that is not a number, so that Python refuses it.
+def reciprocal(other: Any) -> ScalarCoefficient | None:
+    """One over a divisor of operators; None if it is not a number, so that Python refuses it.
 
     **Raises:** `TypeError` for an operator or a function, by which values are divided, and
     `ZeroDivisionError` for 0.
@@ -251,9 +248,12 @@ def refused_quotient(other: Any) -> Any:
             "of them: FunctionOf(jnp.divide, A, B) is u ↦ A u / B u, and (lambda x: 1 / c(x)) * A "
             "divides by a function of the point."
         )
-    if as_coefficient(other) is not None:
+    scalar = as_coefficient(other)
+    if not isinstance(scalar, Number):
+        return None if scalar is None else 1 / scalar
+    if scalar.value == 0:
         raise ZeroDivisionError("an operator is divided by a number that is not 0; got 0.")
-    return NotImplemented
+    return Number(1 / scalar.value)
 
 
 def refused_power(exponent: Any) -> Any:

@@ -17,9 +17,9 @@ from ..probes import AbstractProbe
 from ..scalars import plain
 from ..schemes.names import PlanKind
 from ..terms.arguments import is_function
-from ..terms.coefficients import as_coefficient, multiply
+from ..terms.coefficients import as_coefficient, multiply, number_of
 from ..terms.evaluate import sum_of_values
-from .base import Operator, refused_power, refused_quotient, refused_term
+from .base import Operator, reciprocal, refused_power, refused_term
 from .elementary import Identity
 from .equality import equal
 from .products import (
@@ -195,10 +195,8 @@ class NonlinearOperator(Complete):
         )
 
     def __truediv__(self, other: Any) -> "NonlinearOperator":
-        scalar = as_coefficient(other)
-        if scalar is None or (isinstance(scalar, Number) and scalar.value == 0):
-            return refused_quotient(other)
-        return (1 / scalar.value if isinstance(scalar, Number) else 1 / scalar) * self
+        inverse = reciprocal(other)
+        return NotImplemented if inverse is None else number_of(inverse) * self
 
     def __pow__(self, exponent: Any) -> "NonlinearOperator":
         exponent = plain(exponent)

@@ -81,8 +81,6 @@ def _check_loss(loss: Any) -> None:
             "fit expects a loss that is a function of a model and a key, such as "
             f"diffop.losses.ResidualLoss(equation, …), got {kind_of(loss)}."
         )
-    if isinstance(loss, eqx.nn.MLP):
-        raise TypeError(f"fit expects the model before the loss, got {kind_of(loss)} for the loss.")
     try:
         signature = inspect.signature(loss)
     except (TypeError, ValueError):
@@ -90,6 +88,10 @@ def _check_loss(loss: Any) -> None:
     try:
         signature.bind("model", "key")
     except TypeError:
+        if isinstance(loss, eqx.Module):  # a network, more likely
+            raise TypeError(
+                f"fit expects the model before the loss, got {kind_of(loss)} for the loss."
+            ) from None
         raise TypeError(
             "fit expects a loss of a model and a key, such as lambda model, key: …, got one of "
             f"({', '.join(signature.parameters)}); a loss without random numbers leaves the key "

@@ -159,14 +159,15 @@ class Polygon(AbstractShape):
 def _is_inside(x: Any, starts: Any, stops: Any) -> Any:
     """Whether a ray crosses an odd number of edges."""
     spans = (starts[:, 1] > x[1]) != (stops[:, 1] > x[1])
-    rise = jnp.where(spans, stops[:, 1] - starts[:, 1], 1.0)
+    rise = stops[:, 1] - starts[:, 1]
+    rise = rise + (rise == 0).astype(rise.dtype)  # such an edge spans nothing
     at = starts[:, 0] + (x[1] - starts[:, 1]) / rise * (stops[:, 0] - starts[:, 0])
-    return jnp.sum(spans & (x[0] < at)) % 2 == 1
+    return (spans & (x[0] < at)).sum() % 2 == 1
 
 
 def _signed_area(points: np.ndarray) -> float:
     """Positive for corners that go round counterclockwise, negative for others."""
-    x, y = points.T
+    x, y = (points - points[0]).T  # far from the origin products of coordinates would cancel
     return float(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)) / 2)
 
 

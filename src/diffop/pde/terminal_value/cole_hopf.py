@@ -18,8 +18,8 @@ With λ = e^y the integral over λ is one over all of ℝ, of
 
 which falls like e^(μy) on the left and faster than any exponential on the right, and is analytic
 and bounded for |Im y| < π/2. So the trapezoidal rule with the step 1/4 is exact to e^(−4π²), which
-is below the rounding of float64. For large μ the integrand is a peak of width 1/√μ, near y = log μ
-at the end, where s = 0 and x = 0: steps and their end follow it.
+is below the rounding of float64. For large μ the integrand is a peak of width 1/√μ, at y = log μ or
+below. So the step is 1/(4√μ) then, and the upper end grows by log(1 + μ).
 """
 
 import math
