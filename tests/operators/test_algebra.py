@@ -288,6 +288,46 @@ class Foreign:
         return "rmul"
 
 
+SHAPED = {
+    "gradient": (do.Gradient(), lambda x: jnp.sum(x**3)),
+    "divergence": (do.Divergence(), lambda x: x**3),
+    "hessian": (do.Hessian(), lambda x: jnp.sum(x**3)),
+    "gradient of a Laplacian": (do.Gradient() @ do.Laplacian(), lambda x: jnp.sum(x**3)),
+    "entry": (do.Component(1) @ do.Laplacian(), lambda x: x**3),
+    "variable": ((lambda x: x[0]) * do.Gradient(), lambda x: jnp.sum(x**3)),
+    "not finite": (do.Divergence(), lambda x: jnp.sqrt(x - x)),
+    "square": (do.Value() ** 2, lambda x: x**3),
+    "product": (do.Value() * do.Gradient(), lambda x: jnp.sum(x**3)),
+    "behind a linear operator": (
+        do.Divergence() @ (do.FunctionOf(jnp.sin) * do.Gradient()),
+        lambda x: jnp.sum(x**3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_zero_has_the_shape_of_its_operator(name):
+    """0 L and L − L are the operator 0, whose values are as L's. L is not taken away if it is added
+    again, and nothing of another shape is added.
+    """
+    L, u = SHAPED[name]
+    x = jnp.array([0.5, -1.0, 2.0])
+    expected = jax.eval_shape(L.exact(u), x)
+    for zero in (0 * L, L - L, 2 * L - L - L):
+        for value in (zero.exact(u)(x), zero.estimate(jax.random.key(0), 2)(u)(x)):
+            assert (value.shape, value.dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_array_equal(value, 0)
+        assert zero + L == L == L + zero
+        assert zero == 0 * L != L
+
+
+def test_zeros_of_different_shapes_are_not_added():
+    with pytest.raises(ValueError, match="0 div and ∇ cannot be added"):
+        0 * do.Divergence() + do.Gradient()
+    nothing = (do.Value() - do.Value()) * do.Laplacian()
+    np.testing.assert_array_equal(nothing.exact(lambda x: x @ x)(jnp.ones(3)), 0)
+
+
 def test_foreign_operands_get_their_turn():
     A = do.Laplacian()
     assert A + Foreign() == "radd"

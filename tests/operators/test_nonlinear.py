@@ -415,7 +415,6 @@ test_refused = refusals(
         r"of 1 value\(s\), or of these and of the 1 argument\(s\) of u; got φ, .* 3": lambda: (
             do.FunctionOf(lambda u, x, t: u).exact(u)(jnp.asarray(X))
         ),
-        "the operator 0 has no value": lambda: (U * D - U * D).exact(u)(X),
     },
     {
         r"but the operator u ↦ L\(φ\(u\)\)": lambda: (LAPLACIAN @ u)(X),

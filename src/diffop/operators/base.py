@@ -179,7 +179,8 @@ def _from_parts(parts: tuple[Part, ...]) -> Operator:
     for part in parts:
         key = None if part.draw is None else part.draw.identity
         groups.setdefault(key, (part.draw, []))[1].extend(part.terms)
-    merged([term for _, terms in groups.values() for term in terms])  # outputs of one shape
+    if len(groups) > 1:
+        merged([term for _, terms in groups.values() for term in terms])  # outputs of one shape
     collected = tuple(Part(merged(terms), draw) for draw, terms in groups.values())
     if all(part.draw is None for part in collected):
         return Sum(tuple(term for part in collected for term in part.terms))

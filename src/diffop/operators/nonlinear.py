@@ -30,6 +30,7 @@ from .products import (
     Product,
     collected_products,
     expanded_products,
+    is_nothing,
 )
 
 
@@ -80,8 +81,6 @@ class NonlinearOperator(Complete):
     def combine(self, values: Sequence[PyTree], point: Point) -> PyTree:
         """Its value at a point, computed from the values of its leaves."""
         rest = iter(values)
-        if not self.products:
-            raise ValueError("the operator 0 has no value of a known shape; leave it out.")
         return sum_of_values([product.of(rest, point) for product in self.products])
 
     @property
@@ -238,9 +237,11 @@ class NonlinearOperator(Complete):
         return hash(NonlinearOperator)  # equal operators may be written in different ways
 
     def __repr__(self) -> str:
+        if all(map(is_nothing, self.products)):
+            return "0"
         texts = [each for product in self.products for each in product.signed_texts]
         found = " ".join(f"{sign} {text}" for sign, text in texts)
-        return found.removeprefix("+ ").replace("− ", "−", found.startswith("− ")) or "0"
+        return found.removeprefix("+ ").replace("− ", "−", found.startswith("− "))
 
     def __str__(self) -> str:
         return repr(self)

@@ -24,6 +24,7 @@ from ..jets.point import Point
 from ..notation import superscript
 from ..terms.canonical import function_key
 from ..terms.coefficients import (
+    ZERO,
     ScalarCoefficient,
     coefficient_at,
     multiply,
@@ -205,6 +206,8 @@ class Product(eqx.Module):
     def of(self, values: Iterator[PyTree], point: Point) -> PyTree:
         """The value, computed from the values of the leaves."""
         value = reduce(_multiplied, [factor.of(values, point) for factor in self.factors])
+        if self.coefficient == ZERO:
+            return jax.tree.map(jnp.zeros_like, value)
         for number in (
             number_of(self.coefficient),
             *(coefficient_at(c, point) for c in self.functions),
@@ -314,15 +317,17 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def collected_products(products: Iterable[Product]) -> tuple[Product, ...]:
-    """Adds up like products and drops those with the number 0. Linear products become one operator
-    if their outputs have one shape. Arguments of the same operator are added up too.
+    """Adds up like products and drops those with the number 0; if all have it, the first one stays,
+    since 0 has a shape too. Linear products become one operator if their outputs have one shape.
+    Arguments of the same operator are added up too.
     """
     found: dict[Hashable, Product] = {}
     for product in products:
         key = place(product)
         known = found.get(key)
         found[key] = product if known is None else _added(known, product)
-    return tuple(product for product in found.values() if not _is_nothing(product))
+    every = tuple(found.values())
+    return tuple(product for product in every if not is_nothing(product)) or every[:1]
 
 
 def place(product: Product) -> Hashable:
@@ -351,13 +356,14 @@ def _added(left: Product, right: Product) -> Product:
     return Product(Number(1), (), (After(one.outer, inner),))
 
 
-def _is_nothing(product: Product) -> bool:
+def is_nothing(product: Product) -> bool:
+    """Whether it is known to be 0 for every u."""
     operator = product.linear
     if operator is not None:
-        return not any(part.terms for part in operator.parts)
-    number = product.coefficient
+        terms = [term for part in operator.parts for term in part.terms]
+        return all(term.coefficient == ZERO for term in terms)
     inner = [each.inner.products for each in product.factors if isinstance(each, After)]
-    return not all(inner) or (isinstance(number, Number) and number.value == 0)
+    return product.coefficient == ZERO or any(all(map(is_nothing, each)) for each in inner)
 
 
 def _by_term(product: Product) -> Sequence[Product]:
@@ -372,7 +378,7 @@ def _by_term(product: Product) -> Sequence[Product]:
         word = (bare, *term.word[1:]) if bare.factors or bare.entries else term.word[1:]
         factor = Linear(Sum((Term(Number(1), word),)))
         found.append(Product(term.coefficient, head.functions, (factor,)))
-    return found
+    return found or (Product(Number(0), (), product.factors),)  # 0 u
 
 
 def expanded_products(left: Sequence[Product], right: Sequence[Product]) -> tuple[Product, ...]:

@@ -17,6 +17,9 @@ from ..jets.point import Point
 
 ScalarCoefficient: TypeAlias = Number | ScalarArray
 
+ZERO = Number(0)
+"""Equal to 0, 0.0 and 0j as coefficients, and to no array, whose value may be learnt."""
+
 
 def as_coefficient(value: Any) -> ScalarCoefficient | None:
     """A scalar as a coefficient, an array as a floating one; None for anything that is not a scalar

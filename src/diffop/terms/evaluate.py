@@ -29,7 +29,7 @@ from ..jets.weighted_jets import Addend, WeightedJets
 from ..precision import full_precision
 from ..probes.base import Draw
 from ..schemes.expansion import Alpha
-from .coefficients import coefficient_at, number_of, times_scalar
+from .coefficients import ZERO, coefficient_at, number_of, times_scalar
 from .entries import entries_of, entries_taken
 from .gradient import gradient
 from .inner import InnerFunction
@@ -78,7 +78,7 @@ class Head(NamedTuple):
 def head_of(position: int, term: Term, draw: Draw | None) -> Head:
     """The head of a term of the operator with this number."""
     number = term.coefficient.value if isinstance(term.coefficient, Number) else None
-    if term.head.functions or not isinstance(number, int | float):
+    if term.head.functions or not number or not isinstance(number, int | float):
         return Head(term.head, draw)
     return Head(term.head, draw, ((position, term.head.entries), number))
 
@@ -103,6 +103,8 @@ def inner_part(term: Term, draw: Draw | None) -> Part:
 
 def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
     """The derivatives of a term's head, times its functions and the term's coefficient."""
+    if term.coefficient == ZERO:
+        return jax.tree.map(jnp.zeros_like, value)
     functions = [coefficient_at(c, point) for c in term.head.functions]
     for factor in (number_of(term.coefficient), *functions):
         value = jax.tree.map(lambda leaf, factor=factor: times_scalar(leaf, factor), value)

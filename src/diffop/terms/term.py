@@ -25,7 +25,7 @@ from ..jets.terms import Factor, Factors
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..notation import superscript
 from ..probes.base import Draw
-from .coefficients import ScalarCoefficient, add, multiply, sign_and_text
+from .coefficients import ZERO, ScalarCoefficient, add, multiply, sign_and_text
 from .entries import Entries, Entry, entry_text
 from .nonlocal_terms import Nonlocal
 
@@ -344,23 +344,24 @@ def _parenthesised(factor: Factor) -> str:
 
 def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
     """Like terms added up, in the order of their first appearance; terms with coefficient 0
-    dropped.
+    dropped. If all are, the first one stays unless its value has the shape of u, as the operator 0
+    has.
 
     **Raises:** `ValueError` for terms whose outputs have different shapes.
     """
     terms = tuple(terms)
     if len(terms) > 1:
         terms = _collected(terms)
-    numbers = ((term.coefficient, term) for term in terms)
-    kept = tuple(term for c, term in numbers if not (isinstance(c, Number) and c.value == 0))
-    for term in kept[1:]:
-        if term.kind != kept[0].kind:
-            first, second = kept[0].signed_text[1], term.signed_text[1]
+    kind = terms[0].kind if terms else ()
+    for term in terms[1:]:
+        if term.kind != kind:
+            first, second = terms[0].signed_text[1], term.signed_text[1]
             raise ValueError(
                 f"{first} and {second} cannot be added: their outputs have different shapes. "
                 "Evaluate them together with do.exact({...}) and combine the results."
             )
-    return kept
+    kept = tuple(term for term in terms if term.coefficient != ZERO)
+    return kept or (terms[:1] if kind else ())
 
 
 def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
@@ -376,7 +377,7 @@ def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
 
 def text(terms: Sequence[Term]) -> str:
     """A sum in the notation of mathematics."""
-    if not terms:
+    if all(term.coefficient == ZERO for term in terms):
         return "0"
     parts = []
     for position, term in enumerate(terms):
