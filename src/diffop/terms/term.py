@@ -352,21 +352,21 @@ def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
     terms = tuple(terms)
     if len(terms) > 1:
         terms = _collected(terms)
-    kind = terms[0].kind if terms else ()
-    for term in terms[1:]:
+    kept = tuple(term for term in terms if term.coefficient != ZERO)
+    return kept or tuple(term for term in terms[:1] if term.kind)
+
+
+def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Like terms added up."""
+    collected: dict[Hashable, Term] = {}
+    kind = terms[0].kind
+    for term in terms:
         if term.kind != kind:
             first, second = terms[0].signed_text[1], term.signed_text[1]
             raise ValueError(
                 f"{first} and {second} cannot be added: their outputs have different shapes. "
                 "Evaluate them together with do.exact({...}) and combine the results."
             )
-    kept = tuple(term for term in terms if term.coefficient != ZERO)
-    return kept or (terms[:1] if kind else ())
-
-
-def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
-    collected: dict[Hashable, Term] = {}
-    for term in terms:
         key = term.key
         known = collected.get(key)
         if known is not None:
