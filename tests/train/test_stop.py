@@ -1,6 +1,8 @@
 """Ctrl-C in a process that lives on, as a notebook's does."""
 
+import ctypes
 import gc
+import hashlib
 import os
 import signal
 import sys
@@ -98,7 +100,16 @@ def let_refer():
     assert reference() is None
 
 
-@pytest.mark.parametrize("interrupt", [collect, Dying, let_refer])
+class Asked:
+    def __getattr__(self, name):
+        signal.raise_signal(signal.SIGINT)
+
+
+def ask_in_c():
+    ctypes.pythonapi.PyObject_HasAttrString(ctypes.py_object(Asked()), b"name")
+
+
+@pytest.mark.parametrize("interrupt", [collect, Dying, let_refer, ask_in_c])
 def test_ctrl_c_is_heard_where_the_interpreter_ignores_what_is_raised(interrupt, capsys):
     """As in the callback of the garbage collector that JAX has; nothing is said of it."""
     hook, release = sys.unraisablehook, threading.Event()
@@ -112,6 +123,21 @@ def test_ctrl_c_is_heard_where_the_interpreter_ignores_what_is_raised(interrupt,
         worker.join()
     assert sys.unraisablehook is hook
     assert capsys.readouterr().err == ""
+
+
+def test_two_before_the_handler_has_run_are_two():
+    """The interpreter comes back from C to one call of the handler."""
+    release = threading.Event()
+    with Stop(lambda _: None) as stop:
+        sender = ctrl_c(2, lambda: time.sleep(0.1) or True)
+        with pytest.raises(KeyboardInterrupt):
+            hashlib.pbkdf2_hmac("sha256", b"", b"", 4_000_000)
+            sender.join()
+            interruptible(release.wait, 5)
+        assert stop.signal == signal.SIGINT
+    release.set()
+    for worker in workers():
+        worker.join()
 
 
 def test_the_second_ctrl_c_leaves_the_process_alive(tmp_path, monkeypatch):

@@ -25,9 +25,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHUTDOWN = 30  # seconds that a process which has ended waits for the others
 _LAST = 10  # seconds after which the first process leaves once another is known to be lost
 
-_AGAIN = bytes(1)  # sent to the socket of signals' numbers to have Ctrl-C sent again
-_MOMENT = 0.01  # seconds by which code that has ignored Ctrl-C has usually ended
-_MOMENTS = 100  # of them within which a handler has usually run
+_UNHEARD = 1.0  # seconds after which a Ctrl-C that has ended nothing is sent again
 
 _BLOCK = 2**26
 """How many numbers are copied to all devices at a time."""
@@ -121,9 +119,11 @@ class Stop:
     A thread prints what will happen. It reads the signal's number from a socket into which the
     interpreter writes it, since a handler might interrupt another sentence.
 
-    The interpreter ignores errors raised in `__del__` and in callbacks of weak references and of
-    the garbage collector; JAX has such a callback. If it has ignored the `KeyboardInterrupt` of a
-    handler that ran in one of them, the thread sends that signal again.
+    The `KeyboardInterrupt` of a handler can be lost. The interpreter ignores errors raised in
+    `__del__` and in callbacks of weak references and of the garbage collector; JAX has such a
+    callback. Functions of its interface in C, such as `PyDict_GetItem`, ignore them as well. And
+    two signals that come before the handler has run are one. So the thread sends the second Ctrl-C
+    again until it has ended the run.
 
     Signals are left alone outside the main thread, where handlers cannot be set.
 
@@ -137,7 +137,7 @@ class Stop:
         self._tell = tell
         self._before: dict[int, Any] = {}
         self._thread: threading.Thread | None = None
-        self._in_hook = False
+        self._leaving = False
 
     def __enter__(self) -> "Stop":
         if threading.current_thread() is threading.main_thread():
@@ -150,18 +150,19 @@ class Stop:
             self._thread = threading.Thread(target=self._say, daemon=True)
             self._thread.start()
             self._hook_before = sys.unraisablehook
-            sys.unraisablehook = self._ignored
+            sys.unraisablehook = self._without_a_word
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._leaving = True
         if self._thread is not None:
-            sys.unraisablehook = self._hook_before
-            for number, handler in self._before.items():
-                signal.signal(number, handler)
             signal.set_wakeup_fd(self._before_fd)
             self._writer.close()  # the thread reads its end, and ends
             self._thread.join()
             self._reader.close()
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+            sys.unraisablehook = self._hook_before
 
     def everywhere(self) -> int | None:
         """The signal that any of the processes received; the same in all."""
@@ -170,40 +171,33 @@ class Stop:
     def _note(self, number: int, _: object) -> None:
         if self.signal is None:
             self.signal = number
-        elif number == signal.SIGINT and self._in_hook:
-            self._writer.send(_AGAIN)  # errors raised in this hook are ignored, too
-        elif number == signal.SIGINT:
+        elif number == signal.SIGINT and not self._leaving:
             raise KeyboardInterrupt
 
-    def _ignored(self, raised: "sys.UnraisableHookArgs") -> None:
+    def _without_a_word(self, raised: "sys.UnraisableHookArgs") -> None:
         """Called with an error that was raised and ignored, instead of printing it."""
         if raised.exc_type is not KeyboardInterrupt:
             self._hook_before(raised)
-            return
-        self._in_hook = True
-        self._writer.send(_AGAIN)
-        self._in_hook = False
 
     def _say(self) -> None:
         told = False
-        while read := self._reader.recv(1):
-            if read == _AGAIN:
-                time.sleep(_MOMENT)
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-            elif read[0] in self._before and not told:
+        while read := self._next():
+            if read[0] not in self._before:
+                continue
+            if told and read[0] == signal.SIGINT:
+                self._reader.settimeout(_UNHEARD)
+            if not told:
                 told = True
-                self._wait_for_note()
                 name = signal.Signals(read[0]).name
                 self._tell(f"{name}: stopping after the running steps; Ctrl-C stops at once.")
 
-    def _wait_for_note(self) -> None:
-        """Until the main thread has run the handler, or a second: two signals before that are one,
-        and a Ctrl-C that answers the sentence would be lost.
-        """
-        for _ in range(_MOMENTS):
-            if self.signal is not None:
-                return
-            time.sleep(_MOMENT)
+    def _next(self) -> bytes:
+        """The number of the next signal, or nothing at the end."""
+        while True:
+            try:
+                return self._reader.recv(1)
+            except TimeoutError:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def interruptible(action: Callable[..., _T], *arguments: object) -> _T:
