@@ -131,6 +131,16 @@ def test_a_mesh_with_other_axes():
         do.train.shard(jnp.ones(2), jax.make_mesh((1,), ("points",)))
 
 
+def test_methods_for_one_device(tmp_path):
+    """Least squares are refused before anything is begun, Muon is not."""
+    settings = do.train.Settings("kovasznay")
+    mesh = jax.make_mesh((2,), ("data",))
+    with pytest.raises(ValueError, match="GaussNewton makes its steps on one device, got a mesh"):
+        do.train.check(settings, tmp_path / "run", mesh=mesh)
+    first_order = do.train.Settings("kovasznay", optimiser="muon", learning_rate=0.01)
+    do.train.check(first_order, tmp_path / "run", mesh=mesh)
+
+
 @pytest.mark.parametrize("words", ["data=4,model=2", "model=8"])
 def test_words(words):
     MESHES.check("mesh", from_word(words))

@@ -70,7 +70,7 @@ class GaussNewton(AbstractMethod):
     floor of noise, as with the loss `"biased"`.
 
     Use double precision if you can (`jax.config.update("jax_enable_x64", True)`). In single
-    precision eigenvalues of the kernel below 1e-6 of its largest are rounding errors; the default
+    precision eigenvalues of the kernel below 1e-7 of its largest are rounding errors; the default
     damping is chosen for that.
 
     Sources: Levenberg 1944; Marquardt 1963; Müller and Zeinhofer 2023, "Achieving high accuracy

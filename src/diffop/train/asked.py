@@ -69,7 +69,7 @@ def check_mesh(method: AbstractMethod, mesh: Mesh | None) -> None:
     if mesh is not None and mesh.size > 1 and not method.divisible:
         raise ValueError(
             f"{type(method).__name__} makes its steps on one device, got a mesh of {mesh.size}; "
-            f"leave the mesh out, or take an optimiser from optax."
+            f"leave the mesh out, or take an optimiser from optax, such as muon."
         )
 
 

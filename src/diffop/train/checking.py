@@ -14,6 +14,7 @@ from jax.sharding import Mesh
 from jaxtyping import PyTree
 
 from ..extras import require_train
+from ..methods.first_order import as_method
 from ..parallel.mesh import checked_mesh
 from ..parallel.processes import by_first
 from ..pde import AbstractReferenceProblem
@@ -21,6 +22,7 @@ from ..precision import PRECISIONS
 from ..runs import directory as files
 from ..runs.settings import GivenProblem, Settings, as_settings, recommended_settings
 from ..storage.disk import MARGIN, room
+from .asked import check_mesh
 from .checkpoints import Checkpoints
 from .iteration import State
 from .loggers import require_trackers
@@ -46,13 +48,13 @@ def check(
 
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has no solution
     there with which to measure an error, if the probes, the weights or the network do not suit it,
-    if `overwrite` and `resume` are both set, or if the mesh has other axes; `FileExistsError` or
-    `NotADirectoryError` if the directory cannot be used, or another run is writing into it;
-    `OSError` if there is no room for the network and its checkpoints;
-    `MemoryError` naming the settings to lower if a step surely needs more memory than there is;
-    `diffop.train.CheckpointMismatchError` naming the settings in which the run to be resumed
-    differs; and `diffop.train.MissingExtraError` if the extra `train`, or that of a logger, is not
-    installed.
+    if `overwrite` and `resume` are both set, if the mesh has other axes, or several devices where
+    the optimiser takes one; `FileExistsError` or `NotADirectoryError` if the directory cannot be
+    used, or another run is writing into it; `OSError` if there is no room for the network and its
+    checkpoints; `MemoryError` naming the settings to lower if a step surely needs more memory than
+    there is; `diffop.train.CheckpointMismatchError` naming the settings in which the run to be
+    resumed differs; and `diffop.train.MissingExtraError` if the extra `train`, or that of a logger,
+    is not installed.
 
     !!! example
 
@@ -70,7 +72,7 @@ def check(
             f"checkpoint-every must be a number of steps, or 0 for no checkpoints, got "
             f"{checkpoint_every}."
         )
-    checked_mesh(mesh)
+    mesh = checked_mesh(mesh)
     with PRECISIONS[given.precision]():
         _check_memory(given)
         by_first(lambda: files.check_directory(path, given.as_json(), overwrite, resume))
@@ -78,13 +80,15 @@ def check(
         problem = eqx.filter_eval_shape(build_problem, given, key)
         loss = build_loss(given, problem)
         u = eqx.filter_eval_shape(untrained, given, key)
+        optimiser = build_optimiser(given)
+        check_mesh(as_method(optimiser), mesh)
         if _may_not_fit(given):
             eqx.filter_eval_shape(loss, u, key)
         if isinstance(problem, AbstractReferenceProblem):
             problem.reference()
         if resume and (path / files.REPORT).is_file():
             return
-        state = eqx.filter_eval_shape(State.initial, u, build_optimiser(given))
+        state = eqx.filter_eval_shape(State.initial, u, optimiser)
         by_first(lambda: _check_room(path, state, given.steps, checkpoint_every))
 
 

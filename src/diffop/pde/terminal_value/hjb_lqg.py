@@ -47,7 +47,7 @@ class HJBLQG(AbstractTerminalValue):
     recommended: ClassVar[Recommended] = MUON(
         dim=10,
         steps=24_000,
-        batch=200,
+        batch=50,
         gpinn=1.0,
     )
 
