@@ -18,11 +18,8 @@ from nbformat.v4 import new_code_cell
 OUTPUT = re.compile(r"^```text title=\"Output\"\n.*?^```\n", re.DOTALL | re.MULTILINE)
 MARK = re.compile(r"^<!-- .*? -->\n", re.MULTILINE)
 HEADING = re.compile(r"\A(# .*?\n)", re.DOTALL)
-PREPARED = (
-    "# pip install 'diffop-jax[train]'\n"
-    "import pathlib\n\n"
-    'pathlib.Path("pictures").mkdir(exist_ok=True)  # for those that are drawn below'
-)
+PREPARED = "# pip install 'diffop-jax[train]'"
+DRAWN = "pictures/"  # where a page has the pictures that its notebook draws beside itself
 # `[text](page)`, `[text][name]` and `![text](picture)`, but none of them in code and formulas.
 LINK = re.compile(
     r"```.*?^```|!?\[([^\]]+)\](?:\(([^)\s]+)\)|\[([^\]]*)\])|`[^`]*`|\$[^$]*\$", re.S | re.M
@@ -70,8 +67,10 @@ def addresses(page: File, files, names, site: str | None) -> Callable[[str], str
     """What a link of a page is in its notebook: an address of the site, or itself, or None."""
 
     def address(link: str) -> str | None:
-        if link.startswith(("https://", "#", "pictures/")):  # these are drawn by the notebook
+        if link.startswith(("https://", "#")):
             return link
+        if link.startswith(DRAWN):
+            return link.removeprefix(DRAWN)
         if site is None:
             return None
         if link in names:

@@ -10,7 +10,8 @@ A block may be followed by its output:
     0.3333
     ```
 
-Blocks of a page share their names, run in its directory, and save pictures under `pictures/`.
+Blocks of a page share their names, and run in the folder `pictures` beside it, for those that they
+save.
 `python -m tests.project.pages PAGE…` runs pages and writes what they print and draw into them.
 """
 
@@ -49,14 +50,15 @@ class Ran(NamedTuple):
 
 def run(page: str, name: str, directory: pathlib.Path) -> Iterator[Ran]:
     """Runs the blocks of a page, one after the other."""
-    (directory / "pictures").mkdir(parents=True, exist_ok=True)
+    pictures = directory / "pictures"
+    pictures.mkdir(parents=True, exist_ok=True)
     names: dict = {}
     double = jax.config.read("jax_enable_x64")  # which a page may set for itself
     try:
         for number, match in enumerate(BLOCK.finditer(page)):
             printed = io.StringIO()
             code = compile(match["code"], f"{name}, block {number}", "exec")
-            with contextlib.redirect_stdout(printed), contextlib.chdir(directory), as_users_do():
+            with contextlib.redirect_stdout(printed), contextlib.chdir(pictures), as_users_do():
                 exec(code, names)
             yield Ran(number, match, _without_trailing_blanks(printed.getvalue()))
     finally:

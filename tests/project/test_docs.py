@@ -48,7 +48,7 @@ def test_blocks_print_what_the_page_says(page, tmp_path, monkeypatch):
             f"block {ran.number} of {page} prints\n{ran.printed}instead of\n{ran.promised}"
             f"`python -m tests.project.pages docs/{page}` writes what it prints into the page"
         )
-    for picture in (tmp_path / "pictures").iterdir():
+    for picture in (tmp_path / "pictures").glob("*.png"):
         assert f"(pictures/{picture.name})" in PAGES[page]
 
 
@@ -160,10 +160,11 @@ def test_links_that_lead_nowhere_are_found(tmp_path):
 
 def test_links_of_a_notebook_that_lead_nowhere_are_found(tmp_path):
     (tmp_path / "a.html").write_text('<i id="there"></i>')
-    links = [f"{ADDRESS}a.html#there", f"{ADDRESS}a.html#nowhere", "a.html", "pictures/drawn.png"]
+    links = [f"{ADDRESS}a.html#there", f"{ADDRESS}a.html#nowhere", "a.html", "drawn.png", "not.png"]
     text = " ".join(f"[1]({link})" for link in links)
-    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [{"source": [text]}]}))
-    found = [f"a.ipynb: {ADDRESS}a.html#nowhere", "a.ipynb: a.html"]
+    cells = [{"source": [text]}, {"cell_type": "code", "source": ['savefig("drawn.png")']}]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    found = [f"a.ipynb: {ADDRESS}a.html#nowhere", "a.ipynb: a.html", "a.ipynb: not.png"]
     assert sorted(broken_in_notebooks(tmp_path, ADDRESS)) == sorted(found)
 
 
