@@ -250,6 +250,12 @@ def test_operators_sum_to_the_laplacian(name):
     close(first, jacobian)
 
 
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_of_what_does_not_depend_on_x(name):
+    second, first = getattr(folx, name)(*OPERATORS[name])(lambda x: jnp.float32(2.0))(jnp.ones(5))
+    assert jnp.size(first) == 5 and not jnp.any(first) and not jnp.any(second)
+
+
 def test_the_loop_holds_one_direction():
     x = jnp.ones(50)
     program = jax.make_jaxpr(folx.LoopLaplacianOperator()(mlp))(x)

@@ -116,6 +116,13 @@ def test_all_terms_of_a_composition_are_exact():
     assert bool(got.converged) and int(got.n) == 50
 
 
+@pytest.mark.parametrize("d", [5, 100])
+def test_what_is_not_a_number_does_not_converge(d):
+    """Whether all terms are computed, or some are drawn."""
+    got = laplacian(lambda x: jnp.sum(x**4) * jnp.nan, ones(d), rtol=0.1, max_n=40)
+    assert jnp.isnan(got.value) and not bool(got.converged)
+
+
 @pytest.mark.parametrize(
     "probes, n", [("sparse", 40), ("rademacher", 40), ("stratified", 32), ("orthogonal", 32)]
 )

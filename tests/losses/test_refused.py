@@ -77,6 +77,12 @@ CASES = {
         do.Identity(), POINTS, jnp.ones(4), -2.0
     ).residuals(jnp.sum),
     OF_SQUARES: lambda: loss(weights=-1.0),
+    "gpinn_terms of ResidualLoss must be at least 1; got 0.": lambda: loss(
+        gpinn=1.0, gpinn_terms=0
+    ),
+    "a loss expects at least one point, got points of shape (0, 3).": lambda: (
+        do.losses.ResidualLoss(POISSON, probes="exact", points=jnp.zeros((0, 3)))
+    ),
     GPINN + "inf.": lambda: loss(gpinn=float("inf")),
     GPINN + "-1.0.": lambda: loss(gpinn=-1.0),
     NOT_FINITE + "(0.0,) and upper=(inf,).": lambda: do.pde.Box((0.0,), (float("inf"),)),

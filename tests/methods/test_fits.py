@@ -241,6 +241,15 @@ def test_too_many_residuals_for_a_matrix(solver):
         after(loss, theta, do.methods.GaussNewton(solver=solver))
 
 
+@pytest.mark.parametrize("method", [do.methods.LBFGS(), optax.sgd(0.1), optax.adam(0.1)])
+def test_complex_parameters(method):
+    """|z − (1 + 2i)|² has one minimum; JAX's gradient is the conjugate of the way up."""
+    loss = lambda z, key: jnp.sum(jnp.abs(z - (1 + 2j)) ** 2)
+    key = jax.random.key(0)
+    fit = do.train.fit(jnp.zeros(1, jnp.complex128), loss, method, 400, key=key)
+    np.testing.assert_allclose(fit.model, 1 + 2j, rtol=2e-3)
+
+
 @pytest.mark.parametrize("method", [do.methods.GaussNewton(), do.methods.LBFGS()])
 def test_a_mesh_of_several_devices(method):
     mesh = jax.make_mesh((2,), ("data",))

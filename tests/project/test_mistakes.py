@@ -29,8 +29,8 @@ def u(x):
     return x[0] * x[1]
 
 
-def fit(loss=LOSS, optimiser=ADAM, steps=1, key=KEY):
-    return do.train.fit(NET, loss, optimiser, steps, key=key)
+def fit(loss=LOSS, optimiser=ADAM, steps=1, key=KEY, **options):
+    return do.train.fit(NET, loss, optimiser, steps, key=key, **options)
 
 
 def of_many(x):
@@ -83,6 +83,21 @@ test_a_mistake_is_told_with_its_mend = refusals(
         r"PINN expects a network, .* got an array of shape \(5, 2\)": lambda: do.nn.PINN(
             jnp.ones((5, 2)), EQUATION
         ),  # pyright: ignore
+        "fit expects steps_per_dispatch to be an integer, such as 10_000, got 10.0": lambda: fit(
+            steps_per_dispatch=10.0
+        ),
+        r"a mesh of jax.make_mesh\(\(4, 2\), .* got 'data=2' of type str": lambda: fit(
+            mesh="data=2"
+        ),
+        "log expects names of trackers, such as .* got 'tensorboard'": lambda: do.train.check(
+            do.train.Settings("kovasznay"), "never-made", log="tensorboard"
+        ),
+        "windows of march must be an integer; got 2.0": lambda: do.train.march(
+            NET, lambda *_: LOSS, ADAM, 1, 2.0, key=KEY
+        ),
+        "gpinn_terms of ResidualLoss must be an integer; got 2.5": lambda: do.losses.ResidualLoss(
+            do.pde.Kovasznay(), 4, probes="exact", gpinn=1.0, gpinn_terms=2.5
+        ),
         "fit expects steps to be an integer, such as 10_000, got 10000.0 of type float": lambda: (
             fit(steps=1e4)
         ),

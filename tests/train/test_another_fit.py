@@ -1,5 +1,6 @@
 """A fit goes on from its own checkpoints only: what it is made of is kept with them."""
 
+import dataclasses
 import functools
 import json
 import pathlib
@@ -41,6 +42,27 @@ class Distance(eqx.Module):
 
     def __call__(self, x, key):
         return jnp.sum((x - self.target) ** 2)
+
+
+class Static(eqx.Module):
+    """A model with something static: a function, a set, or an object with either."""
+
+    w: jax.Array
+    kept: object = eqx.field(static=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    tags: frozenset
+    act: object
+
+
+TAGS = frozenset({"alpha", "beta", "gamma", "delta"})
+STATIC = [
+    *(TAGS, TAGS - {"delta"}, Options(TAGS, to(3.0)), Options(TAGS, to(4.0))),
+    *(to(3.0), to(4.0), functools.partial(to, 3.0), (to(3.0), 1), (to(4.0), 1)),
+    *("alpha", 1, 1.0, None, jnp.dtype("float32"), jnp.dtype("int32")),
+]
 
 
 class Plain:
@@ -120,7 +142,9 @@ def test_what_is_outside_of_a_function(monkeypatch):
     words += [digest_with_code(Distance(jnp.array(t))) for t in (3.0, 4.0)]
     words += [digest_with_code(to(Distance(jnp.array(t)))) for t in (3.0, 4.0)]
     words += [digest_with_code(Distance(jnp.array(t)).__call__) for t in (3.0, 4.0)]
+    words += [digest_with_code(Static(jnp.ones(2), each)) for each in STATIC]
     assert len(set(words)) == len(words)
+    assert digest_with_code(Static(jnp.ones(2), STATIC[0])) == words[-len(STATIC)]
     assert digest_with_code(to(4.0)) == words[6]
 
 
@@ -149,7 +173,8 @@ def test_another_process_gives_the_same_words():
         "print(d(t.loss), d(t.to(3.0)), d(optax.adam(1e-3)), d(t.KEY), "
         "d(do.methods.GaussNewton()), d(optax.contrib.muon(1e-3)), "
         "d(do.losses.ResidualLoss(do.pde.WaveEquation(2), 5, 1, 'exact')), "
-        "d(do.nn.WeightSharedMLP(4, 2, 3, 1, key=t.KEY)))"
+        "d(do.nn.WeightSharedMLP(4, 2, 3, 1, key=t.KEY)), "
+        "d(t.Static(t.START, t.TAGS)), d(t.Static(t.START, t.Options(t.TAGS, t.loss))))"
     )
     words = set()
     for seed in ("1", "2"):
@@ -159,7 +184,7 @@ def test_another_process_gives_the_same_words():
         done = subprocess.run(command, capture_output=True, text=True, check=True, **how)
         words.add(done.stdout)
     (only,) = words
-    assert len(set(only.split())) == 8
+    assert len(set(only.split())) == 10
 
 
 def test_other_versions_and_devices(made, tmp_path, monkeypatch):

@@ -385,6 +385,44 @@ def test_clearing_leaves_what_is_not_a_checkpoint(tmp_path):
     assert not checkpoints.directory.exists()
 
 
+def test_what_others_have_beside_checkpoints_stays(tmp_path):
+    """Folders with numbers for names, and what ends as unfinished ones do."""
+    folders = ["2024", "01", "٣", "7.damaged", "my.unfinished", "0/100"]
+    for name in folders:
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "mine.txt").write_text("mine")
+    (tmp_path / "8.unfinished").write_text("a file of mine")
+    saved = do.train.Checkpoints(tmp_path, every=10, keep=1, tell=pytest.fail)
+    assert saved.steps == ()
+    fit(optax.sgd(0.1), 30, checkpoints=saved)
+    assert saved.steps[-1] == 30
+    saved.clear()
+    assert saved.steps == ()
+    assert all((tmp_path / name / "mine.txt").read_text() == "mine" for name in folders)
+    assert (tmp_path / "8.unfinished").read_text() == "a file of mine"
+
+
+def test_after_clearing_it_is_as_new(tmp_path):
+    """The next fit writes when it is due, and its best is one of its own."""
+    saved = do.train.Checkpoints(tmp_path / "mine", every=10, keep=1)
+    for _ in range(2):
+        fit(optax.sgd(0.1), 30, checkpoints=saved)
+        assert saved.steps[-1:] == (30,) and saved.best() in saved.steps
+        saved.clear()
+    fit(optax.sgd(1e-6), 20, checkpoints=saved)  # worse than all before
+    assert saved.steps[-1] == 20 and saved.best() in saved.steps
+    shutil.rmtree(saved.directory)
+    fit(optax.sgd(0.1), 20, checkpoints=saved)
+    assert saved.steps[-1] == 20
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize("every", [float("nan"), 2.5, "5"])
+def test_numbers_that_are_no_integers(every, tmp_path):
+    with pytest.raises(TypeError, match="expects every to be an integer, got"):
+        do.train.Checkpoints(tmp_path, every=every)
+
+
 @pytest.mark.parametrize(("every", "keep"), [(-1, 2), (None, 0)])
 def test_numbers_that_make_no_sense(every, keep, tmp_path):
     with pytest.raises(ValueError, match=f"got {every} and {keep}; say every=0"):

@@ -199,6 +199,7 @@ def test_links_to_what_lies_elsewhere(tmp_path):
 def test_links_among_checkpoints(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
+    (tmp_path / "mine" / "notes").mkdir()  # as checkpoints have
     checkpoints = do.train.Checkpoints(tmp_path / "checkpoints", keep=1)
     state = do.train.State(9, jax.numpy.ones(2), (), np.ones(9), 0.0, 0.0)
     for act in (lambda: checkpoints.save(state), checkpoints.clear):

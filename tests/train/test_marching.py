@@ -191,10 +191,50 @@ def test_each_window_has_random_numbers_of_its_own():
     assert first != second
 
 
+class At(eqx.Module):
+    at: jax.Array
+
+    def __call__(self, x, key):
+        return jnp.sum((x - self.at - 0.1 * jax.random.normal(key, (2,))) ** 2)
+
+
+def stopped(windows, directory):
+    """Windows that end when their loss has stopped falling."""
+    return do.train.march(
+        3 * jnp.ones(2),
+        lambda _, before: At(jnp.zeros(2) if before is None else before + 1.0),
+        optax.sgd(0.05),
+        1000,
+        windows,
+        key=KEY,
+        directory=directory,
+        steps_per_dispatch=10,
+        listeners=[do.train.EarlyStopping(50)],
+    )
+
+
+def test_windows_that_a_listener_has_ended_stay_ended(tmp_path):
+    """The same call gives the same, and one for more windows goes on from the last."""
+    first = stopped(2, tmp_path)
+    assert all(10 < len(each.losses) < 1000 for each in first)
+    for one, other in zip([*first, None], stopped(3, tmp_path), strict=True):
+        if one is None:
+            assert 10 < len(other.losses) < 1000
+            break
+        np.testing.assert_array_equal(one.model, other.model)
+        np.testing.assert_array_equal(one.losses, other.losses)
+
+
+def test_a_window_is_kept_at_its_end_at_the_latest(tmp_path):
+    march(2, directory=tmp_path, every=1000)
+    assert [do.train.Checkpoints(tmp_path / name).steps for name in "01"] == [(8,), (8,)]
+
+
 @pytest.mark.usefixtures("as_users_see_it")
 def test_what_cannot_be_is_refused():
-    message = "march expects windows of at least 1, and a directory .*, got windows=0, every=None"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="windows of march must be at least 1; got 0"):
         march(0)
+    with pytest.raises(ValueError, match="every of march must be at least 1; got 0"):
+        march(1, every=0, directory="never-made")
     with pytest.raises(ValueError, match="every=2 and directory=None"):
         march(1, every=2)

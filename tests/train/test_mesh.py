@@ -131,6 +131,24 @@ def test_a_mesh_with_other_axes():
         do.train.shard(jnp.ones(2), jax.make_mesh((1,), ("points",)))
 
 
+def test_a_fit_with_an_empty_array_goes_on(tmp_path):
+    mesh = jax.make_mesh((1, 2), ("data", "model"))
+    model = {"w": jnp.ones((12, 3)), "none": jnp.zeros((0, 12))}
+
+    def loss(model, key):
+        return jnp.mean((jax.random.normal(key, (8, 12)) @ model["w"]) ** 2)
+
+    def fit(steps, **options):
+        given = {"key": KEY, "steps_per_dispatch": 5, **options}
+        return do.train.fit(model, loss, optax.sgd(0.01), steps, **given)
+
+    saved = do.train.Checkpoints(tmp_path, every=5)
+    fit(5, mesh=mesh, checkpoints=saved)
+    gone_on = fit(10, mesh=mesh, checkpoints=saved)
+    assert gone_on.model["none"].shape == (0, 12)
+    np.testing.assert_allclose(gone_on.model["w"], fit(10).model["w"], rtol=1e-6)
+
+
 def test_methods_for_one_device(tmp_path):
     """Least squares are refused before anything is begun, Muon is not."""
     settings = do.train.Settings("kovasznay")

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.interpreters import ad
 from jaxtyping import Array, PyTree
 
@@ -156,9 +157,28 @@ def _joined(primal: Any, jacobian: Any, laplacian: Any, size: int) -> Any:
     if _is_zero(jacobian) and _is_zero(laplacian):
         return primal
     x = jnp.asarray(primal)
-    first = jnp.zeros((size, *x.shape), x.dtype) if _is_zero(jacobian) else jacobian
-    second = jnp.zeros_like(x) if _is_zero(laplacian) else laplacian
+    first, second = (
+        jnp.zeros(shape, x.dtype) if _is_zero(given) else _checked(given, name, shape, x)
+        for given, name, shape in (
+            (jacobian, "Jacobian", (size, *x.shape)),
+            (laplacian, "Laplacian", x.shape),
+        )
+    )
     return FwdLaplArray(x, FwdJacobian(first), second)
+
+
+def _checked(given: Any, name: str, shape: tuple[int, ...], x: Array) -> Array:
+    """A derivative of x, in its type.
+
+    **Raises:** `ValueError` if it has another shape, or a type that x's cannot hold.
+    """
+    array = jnp.asarray(given)
+    if array.shape != shape or not np.can_cast(array.dtype, x.dtype, "same_kind"):
+        raise ValueError(
+            f"the {name} of an array of shape {x.shape} and type {x.dtype} must have the shape "
+            f"{shape} and a type that casts to it; got shape {array.shape} and type {array.dtype}."
+        )
+    return array.astype(x.dtype)
 
 
 def _part(place: int, size: int, leaf: FwdLaplArray | Array) -> Array:

@@ -76,8 +76,8 @@ class Accuracy(NamedTuple):
 
     def holds(self, mean: Sequence[Array], error: Sequence[Array]) -> Array:
         """Whether it holds for every entry; never for an entry that is NaN."""
-        within = [
-            jnp.all(e <= jnp.maximum(self.atol, self.rtol * jnp.abs(m)))
+        within = [  # XLA takes 0 ≤ max(0, m) for true, even if m is NaN
+            jnp.all((e <= jnp.maximum(self.atol, self.rtol * jnp.abs(m))) & ~jnp.isnan(m))
             for m, e in zip(mean, error, strict=True)
         ]
         return jnp.all(jnp.stack(within))
@@ -134,7 +134,8 @@ def adaptive(
     assert known is not None
     (mean,) = known.exact
     error = jax.tree.map(lambda leaf: jnp.zeros_like(leaf, jnp.finfo(leaf.dtype).dtype), mean)
-    return Adaptive(mean, error, jnp.asarray(known.jets), jnp.asarray(0), jnp.asarray(True))
+    converged = accuracy.holds(jax.tree.leaves(mean), jax.tree.leaves(error))
+    return Adaptive(mean, error, jnp.asarray(known.jets), jnp.asarray(0), converged)
 
 
 def _split(

@@ -21,7 +21,7 @@ from .squares import SQUARES, RandomResidual
 
 
 def check_counts(**counts: int | None) -> None:
-    """Checks that the given counts are numbers of points.
+    """Checks that the given counts are numbers of points, or of terms.
 
     **Raises:** `TypeError` for anything but an integer, `ValueError` for less than one.
     """
@@ -135,6 +135,8 @@ def check_points(
             f"each, one for each argument of u, got shape {', '.join(map(str, shapes))};{one} many "
             "points have the first axis to themselves."
         )
+    if 0 in (shape[0] for shape in shapes):
+        raise ValueError(f"a loss expects at least one point, got points of shape {shapes[0]}.")
     if batch is not None or pool != 1:
         raise ValueError(
             "ResidualLoss takes all points that are given at each call, and no batch or pool "

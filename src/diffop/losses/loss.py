@@ -154,6 +154,7 @@ class ResidualLoss(eqx.Module):
 
     def __check_init__(self) -> None:
         check_counts(batch=self.batch, data_batch=self.data_batch, pool=self.pool)
+        check_counts(gpinn_terms=self.gpinn_terms)
         check_square(self.square, self.probes)
         check_causal(self.causal, self.square)
         check_gpinn(self.gpinn, self.probes)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, final
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import optax
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
@@ -39,6 +40,8 @@ class FirstOrder(AbstractMethod):
         (value, terms), gradient = jax.value_and_grad(objective, has_aux=True)(
             parameters, step_key(key, index)
         )
+        # JAX's gradient of a real function is the conjugate of the direction of steepest ascent
+        gradient = jax.tree.map(jnp.conj, gradient)
         # optax mixes its integer step count with floats; strict promotion is for users' code
         with jax.numpy_dtype_promotion("standard"):
             update = optax.with_extra_args_support(self.optimiser).update

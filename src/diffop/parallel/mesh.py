@@ -169,10 +169,15 @@ def checked_mesh(mesh: Mesh | None) -> Mesh | None:
     `jax.make_mesh` makes explicit axes, for which every operation would have to say how its result
     is divided.
 
-    **Raises:** `ValueError` if an axis has another name.
+    **Raises:** `ValueError` if an axis has another name, `TypeError` for anything but a mesh.
     """
     if mesh is None:
         return None
+    if not isinstance(mesh, Mesh):
+        raise TypeError(
+            "training expects a mesh of jax.make_mesh((4, 2), ('data', 'model')), or none, got "
+            f"{mesh!r} of type {type(mesh).__name__}."
+        )
     unknown = [str(name) for name in mesh.axis_names if name not in AXES]
     if unknown:
         raise ValueError(

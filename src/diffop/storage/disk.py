@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 MARGIN = 2**20  # bytes for names, shapes, digests and reports
-_DIGESTS = "SHA256SUMS"
+DIGESTS = "SHA256SUMS"
+"""The file of a folder that is written last."""
 
 
 @contextlib.contextmanager
@@ -108,7 +109,7 @@ def write_digests(directory: pathlib.Path) -> None:
     """Writes a last file into a directory: the digests of all its files."""
     names = sorted(path for path in directory.rglob("*") if path.is_file())
     lines = [f"{_digest(path)}  {path.relative_to(directory).as_posix()}\n" for path in names]
-    (directory / _DIGESTS).write_text("".join(lines))
+    (directory / DIGESTS).write_text("".join(lines))
 
 
 def damage(directory: pathlib.Path, below: str = "") -> str | None:
@@ -116,11 +117,11 @@ def damage(directory: pathlib.Path, below: str = "") -> str | None:
     ends with a slash), in words; None if all are as they were written.
     """
     try:
-        lines = (directory / _DIGESTS).read_text().splitlines()
+        lines = (directory / DIGESTS).read_text().splitlines()
     except (OSError, UnicodeDecodeError):
         lines = []
     if not lines:
-        return f"it has no {_DIGESTS}, so it was not written to its end"
+        return f"it has no {DIGESTS}, so it was not written to its end"
     for line in lines:
         expected, _, name = line.partition("  ")
         if not name.startswith(below):

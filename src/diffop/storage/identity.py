@@ -1,5 +1,6 @@
 """Digests of the parts of runs and fits: words that differ if the contents differ."""
 
+import dataclasses
 import dis
 import functools
 import hashlib
@@ -16,6 +17,7 @@ from .arrays import is_spread, stored_numbers
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _DIGITS = 16
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 _Seen: TypeAlias = dict[int, int]
@@ -30,7 +32,7 @@ def shown(leaf: Any) -> str:
 def digest(tree: PyTree, leaf: Callable[[Any], str] = shown) -> str:
     """A digest of a pytree: of its structure, its arrays, and `leaf` of its other leaves."""
     leaves, structure = jax.tree.flatten(tree)
-    found = hashlib.sha256(_ADDRESS.sub("", str(structure)).encode())
+    found = hashlib.sha256("\n".join(_of_structure(structure)).encode())
     for each in leaves:
         found.update(_of_array(each) if _is_array(each) else leaf(each).encode())
     return found.hexdigest()[:_DIGITS]
@@ -44,6 +46,40 @@ def digest_with_code(tree: PyTree) -> str:
     functions of other modules only the name counts.
     """
     return digest(tree, lambda leaf: "\n".join(_contents(leaf, {})))
+
+
+def _of_structure(structure: Any) -> Iterator[str]:
+    """The kinds of a pytree's nodes, with what is static in them, and where its leaves are."""
+    node = structure.node_data()
+    if node is None:
+        yield "leaf" if structure.num_leaves else "none"
+        return
+    kind, static = node
+    yield f"{_name(kind)} of {structure.num_nodes}"
+    yield from _of_static(static)
+    for child in structure.children():
+        yield from _of_structure(child)
+
+
+def _of_static(value: Any) -> Iterator[str]:
+    """Something static: functions with what they do, sets in an order of ours, and other objects,
+    which do not change, as Python prints them.
+    """
+    if isinstance(value, set | frozenset):
+        yield from (_name(value), *sorted("\n".join(_of_static(each)) for each in value))
+    elif isinstance(value, tuple | list):
+        yield f"{_name(value)} of {len(value)}"
+        for each in value:
+            yield from _of_static(each)
+    elif isinstance(value, dict):
+        yield from _of_static(list(value.items()))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield _name(value)
+        yield from _of_static([getattr(value, f.name) for f in dataclasses.fields(value)])
+    elif isinstance(value, _FUNCTIONS) or callable(getattr(value, "__wrapped__", None)):
+        yield from _contents(value, {})
+    else:
+        yield shown(value)
 
 
 def _contents(value: Any, seen: _Seen) -> Iterator[str]:

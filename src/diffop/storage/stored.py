@@ -28,12 +28,12 @@ from jaxtyping import Array
 
 from ..parallel.processes import by_first, is_first, succeeded_everywhere
 from .arrays import is_spread
-from .disk import MARGIN, commit, make_folder, remove, room, write_digests
+from .disk import DIGESTS, MARGIN, commit, make_folder, remove, room, write_digests
 from .strict_json import spelt, unspelt
 
 _UNFINISHED, _DAMAGED = ".unfinished", ".damaged"
 _LEFT_BY_ORBAX = ".orbax-checkpoint-tmp"
-
+_ARRAYS = "arrays/"
 NOTES = "notes/"
 """The folder of notes in a checkpoint."""
 
@@ -45,8 +45,20 @@ def steps(directory: pathlib.Path) -> tuple[int, ...]:
     """The steps that have a checkpoint, in order."""
     if not directory.is_dir():
         return ()
-    names = [path.name for path in directory.iterdir() if path.is_dir()]
-    return tuple(sorted(int(name) for name in names if name.isdecimal()))
+    found = [path for path in directory.iterdir() if _is_of_a_step(path, "")]
+    return tuple(sorted(int(path.name) for path in found if _is_ours(path)))
+
+
+def _is_of_a_step(path: pathlib.Path, end: str) -> bool:
+    """Whether it is a folder whose name is a step's, as `str` writes it, and then some end."""
+    step, has_end, _ = path.name.partition(end) if end else (path.name, end, "")
+    number = int(step) if step.isascii() and step.isdecimal() else None
+    return str(number) == step and has_end == end and path.is_dir()
+
+
+def _is_ours(folder: pathlib.Path) -> bool:
+    """Whether it has anything that `write` makes; other folders with numbers are their owner's."""
+    return any((folder / name).exists() for name in (DIGESTS, NOTES, _ARRAYS))
 
 
 def set_aside(place: pathlib.Path) -> pathlib.Path:
@@ -60,7 +72,7 @@ def set_aside(place: pathlib.Path) -> pathlib.Path:
 def damaged(directory: pathlib.Path) -> list[pathlib.Path]:
     """The damaged checkpoints that were set aside."""
     paths = directory.glob(f"*{_DAMAGED}*")
-    return [path for path in paths if path.name.partition(_DAMAGED)[0].isdecimal()]
+    return [path for path in paths if _is_of_a_step(path, _DAMAGED) and _is_ours(path)]
 
 
 def clear(directory: pathlib.Path) -> None:
@@ -115,7 +127,7 @@ def _prepare(place: pathlib.Path, size: int) -> None:
 def unfinished(directory: pathlib.Path) -> list[pathlib.Path]:
     """The remains of checkpoints that were never finished."""
     ends = (_UNFINISHED, _LEFT_BY_ORBAX)
-    return [path for end in ends for path in directory.glob(f"*{end}")]
+    return [path for path in directory.glob("*") if any(_is_of_a_step(path, end) for end in ends)]
 
 
 def save(folder: pathlib.Path, arrays: Arrays, notes: dict[str, Any]) -> None:
@@ -149,7 +161,7 @@ def read_arrays(folder: pathlib.Path, like: Arrays) -> Arrays:
     import orbax.checkpoint as ocp
 
     def place(leaf: Any) -> ocp.RestoreArgs:
-        if is_spread(leaf):
+        if leaf.size and is_spread(leaf):  # an empty array is a zero in the folder
             return ocp.ArrayRestoreArgs(sharding=leaf.sharding)
         return ocp.RestoreArgs(restore_type=np.ndarray)
 

@@ -16,18 +16,19 @@ from ..scalars import is_integer, plain
 from ..terms.arguments import checked_key, kind_of
 
 
-def check_asked(loss: Any, steps: Any, key: Any) -> None:
+def check_asked(loss: Any, steps: Any, steps_per_dispatch: Any, key: Any) -> None:
     """Checks the arguments of a fit.
 
-    **Raises:** `TypeError` if the loss does not take a model and a key, if `steps` is not an
-    integer, or if `key` is not a key.
+    **Raises:** `TypeError` if the loss does not take a model and a key, if a number of steps is not
+    an integer, or if `key` is not a key.
     """
     _check_loss(loss)
-    if not is_integer(plain(steps)):
-        raise TypeError(
-            "fit expects steps to be an integer, such as 10_000, got "
-            f"{steps!r} of type {type(steps).__name__}."
-        )
+    for name, number in (("steps", steps), ("steps_per_dispatch", steps_per_dispatch)):
+        if not is_integer(plain(number)):
+            raise TypeError(
+                f"fit expects {name} to be an integer, such as 10_000, got "
+                f"{number!r} of type {type(number).__name__}."
+            )
     checked_key(key, "fit")
 
 

@@ -16,6 +16,7 @@ from ..extras import require_train
 from ..kinds import as_word
 from ..parallel.mesh import sizes_of
 from ..parallel.processes import by_first, gathered_from_processes, is_first
+from ..scalars import is_integer, plain
 from ..storage import stored
 from ..storage.arrays import filled_tree, kinds_by_place, stored_numbers
 from ..storage.disk import damage, remove
@@ -72,7 +73,8 @@ class Checkpoints:
     - `tell`: called with a sentence if something is wrong with a checkpoint; by default
         `warnings.warn`.
 
-    **Raises:** `ValueError` if `every` or `keep` is too small; `diffop.train.MissingExtraError` if
+    **Raises:** `ValueError` if `every` or `keep` is too small, `TypeError` if it is not an integer;
+    `diffop.train.MissingExtraError` if
     the extra `train` is not installed.
 
     !!! example
@@ -107,6 +109,12 @@ class Checkpoints:
         configuration: Mapping[str, Any] | None = None,
         tell: Callable[[str], None] = warnings.warn,
     ):
+        for name, number in (("every", every), ("keep", keep)):
+            if number is not None and not is_integer(plain(number)):
+                raise TypeError(
+                    f"Checkpoints expects {name} to be an integer, got {number!r} of type "
+                    f"{type(number).__name__}."
+                )
         if (every is not None and every < 0) or keep < 1:
             raise ValueError(
                 f"Checkpoints expects every of at least 0 and keep of at least 1, got {every} and "
@@ -119,8 +127,7 @@ class Checkpoints:
         self._configuration = json.loads(json.dumps(dict(configuration or {})))
         self._tell = tell
         self._made_of: dict[str, str] = {}
-        self._best: dict[str, Any] | None = None
-        self._last_step, self._last_time, self._took = 0, time.monotonic(), 0.0
+        self._forget()
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -163,7 +170,10 @@ class Checkpoints:
         the arrays, or else the parts of the fit.
         """
         step = by_first(self._newest_sound)
-        return self._gone_back_to(step, like) if step >= 0 else None
+        if step >= 0:
+            return self._gone_back_to(step, like)
+        self._forget()
+        return None
 
     def last(self) -> int | None:
         """The step of the newest checkpoint; None if there is none. It is not read, so damage goes
@@ -171,6 +181,13 @@ class Checkpoints:
         """
         steps = self.steps
         return steps[-1] if steps else None
+
+    def ended_at(self) -> int | None:
+        """The step after which a listener has ended the fit, if its newest checkpoint says so."""
+        step = self.last()
+        if step is None or damage(self.path(step), NOTES) is not None:
+            return None
+        return step if read_notes(self.path(step))["notes"].get("ended") else None
 
     def last_in_words(self) -> str:
         """A sentence that says where the newest checkpoint is."""
@@ -275,6 +292,12 @@ class Checkpoints:
         folder, only the link.
         """
         stored.clear(self.directory)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing was written yet."""
+        self._best: dict[str, Any] | None = None
+        self._last_step, self._last_time, self._took = 0, time.monotonic(), 0.0
 
     def _newest_sound(self) -> int:
         """The newest step after damaged checkpoints were set aside; −1 if there is none."""

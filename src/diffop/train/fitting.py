@@ -121,7 +121,7 @@ def fit(
         do.train.fit(jnp.ones(2), loss, optax.sgd(0.01), 200, key=jax.random.key(0)).model
         ```
     """
-    check_asked(loss, steps, key)
+    check_asked(loss, steps, steps_per_dispatch, key)
     if not isinstance(checkpoints, Checkpoints | None):
         raise TypeError(
             f"fit expects checkpoints such as diffop.train.Checkpoints('out'), got {checkpoints!r}."

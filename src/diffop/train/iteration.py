@@ -139,7 +139,7 @@ def iterate(
                 break
         ```
     """
-    check_asked(loss, steps, key)
+    check_asked(loss, steps, steps_per_dispatch, key)
     start = State.initial(model, optimiser, mesh) if start is None else start
     method = as_method(optimiser)
     arrays, rest = eqx.partition(_opened(loss), eqx.is_array)

@@ -200,8 +200,11 @@ class Bar(AbstractLogger):
 def require_trackers(names: Iterable[str]) -> None:
     """Checks that the packages of trackers are installed.
 
-    **Raises:** `MissingExtraError` if one is not; `ValueError` if a tracker is unknown.
+    **Raises:** `MissingExtraError` if one is not; `ValueError` if a tracker is unknown; `TypeError`
+    for a single word, or no words.
     """
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise TypeError(f"log expects names of trackers, such as ['tensorboard'], got {names!r}.")
     for name in names:
         if name not in TRACKERS:
             raise ValueError(f"log must be one of {', '.join(TRACKERS)}, got {name!r}.")

@@ -8,6 +8,7 @@ from typing import Any
 from jaxtyping import PRNGKeyArray, PyTree
 
 from ..streams import stream
+from ..terms.arguments import checked_integer
 from .checkpoints import Checkpoints
 from .fitting import Fit, fit
 from .iteration import Loss, Optimiser
@@ -49,15 +50,17 @@ def march(
     - `directory`: where checkpoints are kept, a folder for each window. The same call continues in
         the window in which it was stopped; the result is that of an uninterrupted call, bit for bit
         on a CPU. You may ask for more windows than before. Without a directory nothing is kept.
-    - `every`: the number of steps between checkpoints; by default those of a window.
+    - `every`: the number of steps between checkpoints, at least 1; by default, and at most, those
+        of a window.
     - `**options`: others of `diffop.train.fit`, such as `steps_per_dispatch`. Its `listeners` see
-        all windows, and are closed after each. If one raises `StopIteration`, the window ends; like
-        any fit ended in this way, it continues when the same call is made again.
+        all windows, and are closed after each. If one raises `StopIteration`, the window ends, and
+        stays ended when the same call is made again.
 
     **Returns:** a `diffop.train.Fit` for each window.
 
-    **Raises:** `ValueError` if `windows` is less than 1, or `every` is given without a directory;
-    otherwise as `diffop.train.fit`, in the window where it happens.
+    **Raises:** `ValueError` if `windows` or `every` is less than 1, or `every` is given without a
+    directory, and `TypeError` if one is not an integer; otherwise as `diffop.train.fit`, in the
+    window where it happens.
 
     !!! example
 
@@ -80,23 +83,26 @@ def march(
         fits[1].model(jnp.array([0.3, 0.5]))  # about 1/e, at t = 1
         ```
     """
-    if windows < 1 or (every is not None and directory is None):
+    if every is not None and directory is None:
         raise ValueError(
-            "march expects windows of at least 1, and a directory where there are checkpoints "
-            f"every so many steps, got windows={windows}, every={every} and directory={directory}."
+            f"march expects a directory where there are checkpoints every so many steps, got "
+            f"every={every} and directory=None."
         )
+    windows = checked_integer(windows, "windows of march", 1)
+    every = steps if every is None else min(checked_integer(every, "every of march", 1), steps)
     fits: list[Fit] = []
     for window in range(windows):
         before = fits[-1].model if fits else None
-        kept = None
+        kept, number = None, steps
         if directory is not None:
             folder = pathlib.Path(directory) / str(window)
-            kept = Checkpoints(folder, every=every or steps, keep=1)
+            kept = Checkpoints(folder, every=every, keep=1)
+            number = kept.ended_at() or steps
         found = fit(
             model if before is None else before,
             loss(window, before),
             optimiser,
-            steps,
+            number,
             key=stream(key, "window", window),
             checkpoints=kept,
             **options,

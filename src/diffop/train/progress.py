@@ -99,7 +99,7 @@ class Progress:
         if stop is not None and number is None:
             number = stop.everywhere()
         if (ended or number is not None) and kept != state.step:
-            self.keep(state)
+            self.keep(state, ended=number is None)
         if number is not None:
             raise self._interrupted(number, state.step)
         self._notes()
@@ -125,10 +125,13 @@ class Progress:
         if not all([_goes_on(each.after, state) for each in self._listeners.values()]):
             raise StopIteration
 
-    def keep(self, state: State) -> None:
-        """Writes a checkpoint, whether it is due or not."""
+    def keep(self, state: State, ended: bool = False) -> None:
+        """Writes a checkpoint, whether it is due or not, and notes whether a listener has ended the
+        fit there.
+        """
         if self._checkpoints is not None and self._checkpoints.wanted:
-            self._checkpoints.save(state, self._notes(), self._score(state))
+            notes = {**self._notes(), "ended": ended}
+            self._checkpoints.save(state, notes, self._score(state))
 
     @property
     def peak_memory_mb(self) -> float:

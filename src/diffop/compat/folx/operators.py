@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Inexact, Int
 
 from ...taylor import Jets, basis, entries, push
+from .arrays import FwdLaplArray
 from .interpreter import forward_laplacian
 
 OfOneArray: TypeAlias = Callable[[Array], Array]
@@ -63,6 +64,8 @@ class ForwardLaplacianOperator(eqx.Module):
 
         def laplacian(x: Inexact[Array, "..."]) -> tuple[Array, Array]:
             result = forward(x)
+            if not isinstance(result, FwdLaplArray):  # it does not depend on x
+                return jnp.zeros_like(result), jnp.zeros((x.size, *result.shape), result.dtype)
             return result.laplacian, result.jacobian.dense_array
 
         return laplacian

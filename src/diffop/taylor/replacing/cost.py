@@ -77,7 +77,7 @@ def best_cuts(
 
 def evaluation(jaxpr: jex.Jaxpr) -> float:
     """The multiply-adds of a program without derivatives."""
-    return sum(_step(eqn, 1, 1, False, False) for eqn in jaxpr.eqns)
+    return sum((_step(eqn, 1, 1, False, False) for eqn in jaxpr.eqns), 0.0)
 
 
 def _moment_cost(sizes: Sequence[int], directions: int, moment: bool) -> float:
