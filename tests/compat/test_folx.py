@@ -250,6 +250,17 @@ def test_operators_sum_to_the_laplacian(name):
     close(first, jacobian)
 
 
+def test_derivatives_of_real_arrays_are_real():
+    x = jnp.ones(3)
+    complex_ones = folx.api.FwdLaplArray(x, folx.api.FwdJacobian(1j * jnp.eye(3)), jnp.zeros(3))
+    for act in (
+        lambda: folx.forward_laplacian(jnp.sum)(x, weights=1j),
+        lambda: folx.forward_laplacian(jnp.sum)(complex_ones),
+    ):
+        with pytest.raises(ValueError, match="type float64 must be real; got type complex"):
+            act()
+
+
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_of_what_does_not_depend_on_x(name):
     second, first = getattr(folx, name)(*OPERATORS[name])(lambda x: jnp.float32(2.0))(jnp.ones(5))

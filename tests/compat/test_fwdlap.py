@@ -111,11 +111,11 @@ def test_errors(as_users_see_it):
         fwdlap.lap(jnp.multiply, (x, x), (eye, eye[:2]), (zero, zero))
     with pytest.raises(ValueError, match="got zeros alone"):
         fwdlap.lap_partial(jnp.sin, (x,), (zero,), (zero,))
-    with pytest.raises(ValueError, match=r"the Jacobian of an array of shape \(3,\) and type f"):
+    with pytest.raises(ValueError, match=r"the Jacobian of an array of shape \(3,\) must have"):
         fwdlap.lap(jnp.sum, (x,), (jnp.ones((3, 1)),), (zero,))
-    with pytest.raises(ValueError, match=r"must have the shape \(3, 3\) .*; got shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"must have the shape \(3, 3\); got shape \(3,\)"):
         fwdlap.lap(jnp.sum, (x,), (x,), (zero,))
-    with pytest.raises(ValueError, match="a type that casts to it; .* and type complex128"):
+    with pytest.raises(ValueError, match="array of type float64 must be real; got type complex128"):
         fwdlap.lap(jnp.sum, (x,), (1j * eye,), (zero,))
-    with pytest.raises(ValueError, match=r"the Laplacian .* the shape \(3,\) .*; got shape \(\)"):
+    with pytest.raises(ValueError, match=r"the Laplacian .* the shape \(3,\); got shape \(\)"):
         fwdlap.lap(jnp.sum, (x,), (eye,), (0.0,))

@@ -6,11 +6,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.interpreters import ad
 from jaxtyping import Array, PyTree
 
-from .folx.arrays import FwdJacobian, FwdLaplArray, is_forward
+from .folx.arrays import FwdJacobian, FwdLaplArray, cast, is_forward
 from .folx.interpreter import forward_laplacian
 
 
@@ -170,15 +169,15 @@ def _joined(primal: Any, jacobian: Any, laplacian: Any, size: int) -> Any:
 def _checked(given: Any, name: str, shape: tuple[int, ...], x: Array) -> Array:
     """A derivative of x, in its type.
 
-    **Raises:** `ValueError` if it has another shape, or a type that x's cannot hold.
+    **Raises:** `ValueError` if it has another shape, or is complex where x is real.
     """
-    array = jnp.asarray(given)
-    if array.shape != shape or not np.can_cast(array.dtype, x.dtype, "same_kind"):
+    array = cast(given, x, name)
+    if array.shape != shape:
         raise ValueError(
-            f"the {name} of an array of shape {x.shape} and type {x.dtype} must have the shape "
-            f"{shape} and a type that casts to it; got shape {array.shape} and type {array.dtype}."
+            f"the {name} of an array of shape {x.shape} must have the shape {shape}; got shape "
+            f"{array.shape}."
         )
-    return array.astype(x.dtype)
+    return array
 
 
 def _part(place: int, size: int, leaf: FwdLaplArray | Array) -> Array:

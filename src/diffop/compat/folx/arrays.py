@@ -225,6 +225,20 @@ class FwdLaplArray(NamedTuple):
         return FwdLaplArray(self.x.conj(), self.jacobian.conj(), self.laplacian.conj())
 
 
+def cast(given: Any, x: Array, name: str) -> Array:
+    """What belongs to an array, in its type.
+
+    **Raises:** `ValueError` if it is complex and the array is real.
+    """
+    array = jnp.asarray(given)
+    if jnp.iscomplexobj(array) and not jnp.iscomplexobj(x):
+        raise ValueError(
+            f"the {name} of an array of type {x.dtype} must be real; got type {array.dtype}. "
+            "Convert the array, for example with x.astype(complex)."
+        )
+    return array.astype(x.dtype)
+
+
 def is_forward(node: Any) -> bool:
     """Whether a node of a pytree is an array with its derivatives."""
     return isinstance(node, FwdLaplArray)

@@ -10,7 +10,7 @@ from ...arrays import at_run_time
 from ...precision import full_precision
 from ...taylor import Full
 from ...taylor.coefficients import Series, scale
-from .arrays import FwdLaplArray, with_rows
+from .arrays import FwdLaplArray, cast, with_rows
 from .plan import GradientRows, by_plan
 
 
@@ -36,7 +36,8 @@ def continued(
 
 def _along(leaf: FwdLaplArray, jacobian: Array) -> Series:
     first, second = (
-        Full(at_run_time(array.astype(leaf.dtype))) for array in (jacobian, leaf.laplacian)
+        Full(at_run_time(cast(array, leaf.x, name)))
+        for array, name in ((jacobian, "Jacobian"), (leaf.laplacian, "Laplacian"))
     )
     return first, scale(second, 1 / 2)
 

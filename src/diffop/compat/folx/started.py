@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from ...taylor import Block, Blocks, basis
 from ...taylor.coefficients import Series, Zero, zeros
-from .arrays import FwdLaplArray
+from .arrays import FwdLaplArray, cast
 from .plan import GradientRows, by_plan
 
 
@@ -31,7 +31,7 @@ def started(
 
 
 def _like(weight: Any, x: Array) -> Array | None:
-    return None if weight is None else jnp.broadcast_to(jnp.asarray(weight, x.dtype), x.shape)
+    return None if weight is None else jnp.broadcast_to(cast(weight, x, "weights"), x.shape)
 
 
 def _basis(x: Array, weight: Array | None, start: int, size: int) -> Series:
