@@ -63,7 +63,7 @@ class Checkpoints:
 
     **Arguments:**
 
-    - `directory`: made when the first checkpoint is written.
+    - `directory`: made when the first checkpoint is written. What else is in it stays.
     - `every`: the number of steps between checkpoints, which are written between two dispatches; 0
         for none. By default a minute lies between them, or more if writing one takes longer than
         three seconds.
