@@ -59,6 +59,9 @@ test_a_mistake_is_told_with_its_mend = refusals(
         "a class of your own is module:Class, such as mine:Transport": lambda: do.train.Settings(
             "mine.Transport"
         ),
+        "checkpoint-every must be a number of steps, or 0 .*, got '5'": lambda: do.train.check(
+            do.train.Settings("kovasznay"), "never-made", checkpoint_every="5"
+        ),
     },
     {
         ALONE % ("1.0", "1.0"): [lambda: do.Laplacian() + 1.0, lambda: do.Value() ** 3 - 1.0],

@@ -61,6 +61,8 @@ TAGS = frozenset({"alpha", "beta", "gamma", "delta"})
 STATIC = [
     *(TAGS, TAGS - {"delta"}, Options(TAGS, to(3.0)), Options(TAGS, to(4.0))),
     *(to(3.0), to(4.0), functools.partial(to, 3.0), (to(3.0), 1), (to(4.0), 1)),
+    *(Options(TAGS, np.arange(n)) for n in (5000, 5001)),
+    Options(TAGS, np.arange(5000) + (np.arange(5000) == 2500)),  # printed like the first of them
     *("alpha", 1, 1.0, None, jnp.dtype("float32"), jnp.dtype("int32")),
 ]
 

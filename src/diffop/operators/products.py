@@ -378,7 +378,7 @@ def _by_term(product: Product) -> Sequence[Product]:
         word = (bare, *term.word[1:]) if bare.factors or bare.entries else term.word[1:]
         factor = Linear(Sum((Term(Number(1), word),)))
         found.append(Product(term.coefficient, head.functions, (factor,)))
-    return found or (Product(Number(0), (), product.factors),)  # 0 u
+    return found or (Product(ZERO, (), product.factors),)  # 0 u
 
 
 def expanded_products(left: Sequence[Product], right: Sequence[Product]) -> tuple[Product, ...]:

@@ -62,8 +62,8 @@ def _of_structure(structure: Any) -> Iterator[str]:
 
 
 def _of_static(value: Any) -> Iterator[str]:
-    """Something static: functions with what they do, sets in an order of ours, and other objects,
-    which do not change, as Python prints them.
+    """Something static: functions with what they do, arrays with all entries, sets in an order of
+    ours, and other objects, which do not change, as Python prints them.
     """
     if isinstance(value, set | frozenset):
         yield from (_name(value), *sorted("\n".join(_of_static(each)) for each in value))
@@ -76,7 +76,7 @@ def _of_static(value: Any) -> Iterator[str]:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield _name(value)
         yield from _of_static([getattr(value, f.name) for f in dataclasses.fields(value)])
-    elif isinstance(value, _FUNCTIONS) or callable(getattr(value, "__wrapped__", None)):
+    elif _is_array(value) or isinstance(value, _FUNCTIONS) or hasattr(value, "__wrapped__"):
         yield from _contents(value, {})
     else:
         yield shown(value)

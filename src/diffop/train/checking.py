@@ -21,6 +21,7 @@ from ..pde import AbstractReferenceProblem
 from ..precision import PRECISIONS
 from ..runs import directory as files
 from ..runs.settings import GivenProblem, Settings, as_settings, recommended_settings
+from ..scalars import is_integer, plain
 from ..storage.disk import MARGIN, room
 from .asked import check_mesh
 from .checkpoints import Checkpoints
@@ -67,10 +68,11 @@ def check(
     path, given = pathlib.Path(directory), as_settings(settings)
     require_train()
     require_trackers(log)
-    if checkpoint_every is not None and checkpoint_every < 0:
+    whole = checkpoint_every is None or is_integer(plain(checkpoint_every))
+    if not whole or (checkpoint_every or 0) < 0:
         raise ValueError(
             f"checkpoint-every must be a number of steps, or 0 for no checkpoints, got "
-            f"{checkpoint_every}."
+            f"{checkpoint_every!r}."
         )
     mesh = checked_mesh(mesh)
     with PRECISIONS[given.precision]():
