@@ -27,7 +27,12 @@ def plain(value: Any) -> Any:
 
 
 def several(values: Iterable[Any]) -> tuple[Any, ...]:
-    """The numbers of a sequence, or of an array with one axis, as a tuple of Python numbers."""
+    """The numbers of a sequence, or of an array with one axis, as a tuple of Python numbers.
+
+    **Raises:** `TypeError` for a single number.
+    """
+    if not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        raise TypeError(f"expected several numbers, such as (0.0, 1.0), got {values!r}.")
     return tuple(map(plain, values))
 
 

@@ -105,6 +105,12 @@ test_bad_input = refusals(
         r"time=3 expects a point with that coordinate, got one of shape \(3,\)": lambda: (
             do.nn.InitialCondition(jnp.sum, jnp.sum, time=3)(X)
         ),
+        r"BoxInput expects one point of shape \(1,\), got shape \(3,\)": lambda: do.nn.BoxInput(
+            jnp.sum, (0.0,), (1.0,)
+        )(X),
+        r"finite number for start, the time; got \(1, 2\)": lambda: do.nn.InitialCondition(
+            jnp.sum, 1.0, start=(1, 2)
+        ),
         "time=-4": lambda: do.nn.InitialCondition(jnp.sum, jnp.sum, -4)(X),
         r"of coordinate 3 expects points with at least 4 coordinates, got .* \(3,\)": lambda: (
             periodic({1: 2.0, 3: 2.0})(X)
@@ -186,5 +192,17 @@ test_bad_input = refusals(
         "PINN expects a diffop.equations.Equation, or .* derived from "
         "diffop.equations.AbstractEquation, got a Laplacian": lambda: pinn(do.Laplacian()),
         "a diffop.equations.Equation, or a problem": lambda: pinn(do.pde.KdV1D),
+        "BoxInput expects a network, a function of one point, got None": lambda: do.nn.BoxInput(
+            None, (0.0,), (1.0,)
+        ),
+        "FourierFeatures expects a network.* got None": lambda: do.nn.FourierFeatures(
+            None, 2, 3, key=KEY
+        ),
+        r"expected several numbers, such as \(0.0, 1.0\), got 0.0": lambda: do.nn.BoxInput(
+            jnp.sum, 0.0, 1.0
+        ),
+        r"PeriodicInput expects the period of each periodic coordinate, .* got \[2.0\]": lambda: (
+            periodic([2.0])
+        ),
     },
 )

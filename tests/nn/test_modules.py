@@ -158,6 +158,22 @@ def test_box_input():
     assert not jax.tree.leaves(eqx.filter(u, eqx.is_array))
 
 
+@pytest.mark.usefixtures("as_users_see_it")
+def test_integers_are_points(getkey):
+    """They are not what the settings of a network are rounded to."""
+    whole, point = jnp.array([4, 1]), jnp.array([4.0, 1.0])
+    net = eqx.nn.MLP(2, "scalar", 4, 1, key=getkey())
+    for u in (
+        do.nn.BoxInput(net, (0.0, -0.5), (5.0, 2.5)),
+        do.nn.PeriodicInput(eqx.nn.MLP(3, "scalar", 4, 1, key=getkey()), {0: 2.5}),
+        do.nn.ZeroOnUnitSphere(net),
+        do.nn.InitialCondition(net, 1.0, start=0.5),
+        do.nn.HardConstraint(net, 1.0, lambda x: x[0]),
+    ):
+        np.testing.assert_array_equal(u(whole), u(point))
+        np.testing.assert_array_equal(u([4.0, 1.0]), u(point))
+
+
 def test_ends_that_single_precision_does_not_tell_apart():
     lower, upper = 1.7e9, 1.7e9 + 60
     u = do.nn.BoxInput(lambda z: z, (lower,), (upper,))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.quadrature import Disc, GaussLegendre, Limits, Sobol, WholeSpace
+from diffop.quadrature import Disc, GaussLegendre, Limits, Sobol, WholeSpace, Within
 
 from ..draws import Z, check_errors, check_mean, many
 from ..refused import refusals
@@ -303,6 +303,41 @@ def test_single_precision_stays():
     np.testing.assert_allclose(gauss, HALF, rtol=1e-2)
 
 
+def test_centers_may_be_arrays():
+    """They are part of the structure, which is compared at a second call."""
+    call = eqx.filter_jit(lambda operator, x: operator.exact(lambda y: jnp.sum(y))(x))
+    for center in (np.array([1.0, 0.0]), jnp.array([1.0, 0.0]), [1, 0], (1.0, 0.0)):
+        for _ in range(2):
+            found = call(do.Integral(Disc(1.0, center)), jnp.zeros(2))
+            np.testing.assert_allclose(found, math.pi, rtol=1e-12)
+
+
+def test_a_part_of_a_domain():
+    half = Within(do.pde.Box((0.0, 0.0), (2.0, 1.0)), lambda y: y[0] < 1)
+    found = do.Integral(half).exact(lambda x: x[1])(jnp.zeros(2))
+    np.testing.assert_allclose(found, 0.5, rtol=1e-12)
+
+
+def test_one_point_in_many_coordinates():
+    found = do.Integral(UNIT, rule=GaussLegendre(1)).exact(jnp.sum)(jnp.zeros(100))
+    np.testing.assert_allclose(found, 50.0)
+
+
+@pytest.mark.parametrize(
+    ("region", "size", "words"),
+    [
+        (WholeSpace(1.0), 50, "50 coordinates has weights near e.101, out of the range of float32"),
+        (Disc(1.0), 100, "100 coordinates has weights near e.-91, out"),
+        (Limits(0.0, 10.0), 200, "200 coordinates has weights near e.461, out"),
+    ],
+)
+def test_weights_out_of_the_range_of_single_precision(region, size, words):
+    E = do.Integral(region).estimate(jax.random.key(0), 2)
+    with jax.enable_x64(False), pytest.raises(ValueError, match=words):
+        E(jnp.sum)(jnp.ones(size, jnp.float32))
+    assert bool(jnp.isfinite(E(lambda x: jnp.exp(-square(x)))(jnp.ones(size))))
+
+
 # --- refused -----------------------------------------------------------------------------------
 
 
@@ -321,9 +356,17 @@ test_what_is_wrong_is_said = refusals(
         r"one for each of the 2 coordinates; got \(0.0,\)": lambda: do.Integral(
             WholeSpace(1.0, (0.0,))
         ).estimate(jax.random.key(0), 2)(jnp.sum)(jnp.asarray(PLANE)),
-        "weights near e.2838, out of the range of float": lambda: do.Integral(
+        "2000 coordinates has weights near e.1838, out of the range of float": lambda: do.Integral(
             WholeSpace(1.0)
         ).estimate(jax.random.key(0), 2)(jnp.sum)(jnp.ones(2000)),
+        r"finite ends, got \(0.0, inf\)": lambda: Limits(0.0, [0.0, np.inf]),
+        r"finite ends, got \[ 0. inf\]": lambda: Limits(0.0, np.array([0.0, np.inf])),
+        "finite ends, got nan": lambda: Limits(0.0, math.nan),
+        "the center of a region must be finite; got inf": lambda: Disc(1.0, math.inf),
+        r"says of all of a point .* got one of shape \(2,\)": lambda: do.Integral(
+            Within(Limits(0.0, 1.0), lambda y: y > 0.5)
+        ).estimate(jax.random.key(0), 2)(jnp.sum)(jnp.asarray(PLANE)),
+        "a seed from 0 to": lambda: Sobol(16, seed=-1),
         "at least 1": lambda: GaussLegendre(0),
         "a power of two": lambda: Sobol(1000),
         "only 1": lambda: do.Integral(UNIT, dims=(3,)).exact(jnp.sum)(jnp.asarray(ONE)),
@@ -340,6 +383,10 @@ test_what_is_wrong_is_said = refusals(
         "taken over a region": lambda: do.Integral((0, 1)),
         "A number multiplies the operator": lambda: do.Integral(UNIT, 2.0),
         "a rule of diffop.quadrature": lambda: do.Integral(UNIT, rule=16),
+        "numbers for ends, or functions of the point; got 'a'": lambda: Limits("a", 1.0),
+        "the center of a region is a number.*got 'a'": lambda: WholeSpace(1.0, "a"),
+        "got 3 of type int": lambda: Within(3, lambda y: y[0] < 1),
+        "a function of a point of the region.*got 3": lambda: Within(UNIT, 3),
     },
 )
 

@@ -221,6 +221,26 @@ def test_single_precision_is_enough():
         assert abs(value - of_bell(0.95, x)) < Z * error < 0.05 * of_bell(0.95, x)
 
 
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+@pytest.mark.parametrize("size", [1.0, 1.5])
+def test_a_radius_that_is_not_positive_is_told(alpha, size):
+    """On the sphere, and outside of it, where small and large jumps would change their signs."""
+    E = do.FractionalLaplacian(alpha, radius=to_sphere).estimate(KEY, 8)
+    x = jnp.array([size, 0.0])
+    with pytest.raises(Exception, match="radius of small jumps must be positive at each point"):
+        jax.block_until_ready(jax.jit(E(bell))(x))
+
+
+def test_gradients_of_long_jumps_are_finite():
+    """Of a radius that depends on the point: powers of a uniform number leave the range."""
+    E = do.FractionalLaplacian(0.05, radius=to_sphere)
+    with jax.enable_x64(False):
+        x = jnp.array([0.3, 0.2], jnp.float32)
+        slope = jax.jit(lambda key: jax.grad(E.estimate(key, 64)(cap(0.05)))(x))
+        slopes = jax.vmap(slope)(jax.random.split(KEY, 20))
+    assert bool(jnp.all(jnp.isfinite(slopes)))
+
+
 def test_long_jumps_stay_in_range():
     """Of alpha = 0.1 one jump in 60 is longer than the squares of single precision are large."""
     estimate = do.FractionalLaplacian(0.1, radius=1.0).estimate(KEY, 1000)

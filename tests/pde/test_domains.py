@@ -123,7 +123,9 @@ test_errors = refusals(
         "Box expects lower < upper in each coordinate": lambda: do.pde.Box((0.0, 1.0), (1.0, 1.0)),
         "an axis, 0 to 2, and an end, 'lower' or 'upper', got 3 and": lambda: BOX.face(3, "lower"),
         "'lower' or 'upper', got 0 and 'left'": lambda: BOX.face(0, "left"),  # pyright: ignore
-        "Ball expects a dim of at least 1, a positive radius": lambda: do.pde.Ball(0),
+        "Ball expects a dim, an integer of at least 1, a positive": lambda: do.pde.Ball(0),
+        "got dim=2.0": lambda: do.pde.Ball(2.0),  # pyright: ignore
+        "radius='a'": lambda: do.pde.Ball(2, "a"),  # pyright: ignore
         "radius=0.0": lambda: do.pde.Ball(2, radius=0.0),
         r"a center with as many coordinates, .*\(0.0,\)": lambda: do.pde.Ball(2, center=(0.0,)),
         "SpaceTime expects a positive duration, got 0.0": lambda: do.pde.SpaceTime(BOX, 0.0),

@@ -250,7 +250,74 @@ def test_boundaries_whose_areas_are_out_of_range(name):
     assert abs(share - chance) < Z * (chance * (1 - chance) / 4_000) ** 0.5
 
 
+A, B = do.pde.Box((-1.0, 0.0), (0.0, 1.0)), do.pde.Box((0.0, 0.0), (1.0, 1.0))
+NOTCH = do.pde.Box((0.0, 0.25), (1.0, 0.75))
+# where two shapes of a union touch, and how much of the boundary lies there
+SEAMS = {
+    "one of two": ((A | B) - A, 1 / 4),
+    "a notch from there": ((A | B) - NOTCH, 0.5 / 8),
+    "both": ((A | B) & do.pde.Box((-1.0, 0.0), (1.0, 2.0)), 0.0),
+}
+
+
+@pytest.mark.parametrize("precise", [False, True])
+@pytest.mark.parametrize("name", SEAMS)
+def test_where_shapes_touch_there_is_a_wall_only_if_one_is_taken_away(name, precise):
+    shape, chance = SEAMS[name]
+    with jax.enable_x64(precise):
+        x = shape.boundary.sample(jax.random.key(3), 4_000)
+    share = np.mean(np.abs(np.asarray(x)[:, 0]) < 1e-6)
+    assert abs(share - chance) <= Z * (chance * (1 - chance) / 4_000) ** 0.5
+
+
+def test_integrals_see_where_shapes_touch():
+    """By a rule with points there."""
+    rule = do.quadrature.GaussLegendre(5)
+    area = do.Integral(A | B, rule=rule).exact(lambda x: 1.0)(jnp.zeros(2))
+    np.testing.assert_allclose(area, 2.0, rtol=1e-12)
+
+
+def test_what_touches_may_be_of_any_size():
+    small, large = [(0, 0), (1, 0.3), (0, 1)], [(0, 0), (1e4, 3e3), (1e4, -1e4)]
+    shapes = do.pde.Polygon(small), do.pde.Polygon(large)
+    x = np.linspace(0.2, 0.9, 50)
+    with jax.enable_x64(False):
+        common = jnp.stack([x, 0.3 * x], 1).astype(jnp.float32)
+        first, second = (shapes[0] | shapes[1]).pieces()
+        kept = [np.asarray(jax.vmap(each.kept)(common)) for each in (first, second)]
+    assert not np.any(kept)
+
+
+def test_normals_at_corners():
+    """They are those of an edge."""
+    for at in (0.0, 10.0, 1000.0):
+        corners = [(at, at), (at + 1, at), (at + 1, at + 1), (at, at + 1)]
+        normal = do.pde.Polygon(corners).boundary.normal
+        found = jax.vmap(normal)(jnp.asarray(corners))
+        np.testing.assert_allclose(jnp.sort(jnp.abs(found), axis=1), [[0.0, 1.0]] * 4)
+
+
+def test_what_is_outside_of_the_outside(getkey):
+    assert ~~HOLE == HOLE
+    assert bool(jnp.all(jax.vmap(HOLE.contains)((~~HOLE).sample(getkey(), 10))))
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_a_shape_asks_for_one_point():
+    for shape in (SQUARE, HOLE, L, TRIANGLE):
+        with pytest.raises(ValueError, match=r"one point of shape \(2,\), got shape \(3, 2\)"):
+            shape.contains(jnp.zeros((3, 2)))
+    with pytest.raises(ValueError, match=r"one point of shape \(2,\), got shape \(3, 2\)"):
+        HOLE.boundary.normal(jnp.zeros((3, 2)))
+
+
 def test_what_is_refused(getkey):
+    with pytest.raises(ValueError, match="how, '|' or '&'; got 'or'"):
+        do.pde.Combined(SQUARE, HOLE, "or")
+    with pytest.raises(TypeError, match=r"a number, negative inside, .* got type bool"):
+        do.pde.Implicit(lambda x: x @ x < 1, (-2, -2), (2, 2)).contains(jnp.zeros(2))
+    with pytest.raises(ValueError, match=r"points of shape \(count, dim\); got None"):
+        do.pde.PointCloud(None)
     with pytest.raises(ValueError, match="as many coordinates; got 2 and 3"):
         SQUARE | do.pde.Ball(3)
     with pytest.raises(ValueError, match="must meet"):

@@ -24,9 +24,11 @@ class AnyCondition(Protocol):
 def as_weight(weight: Any) -> Any:
     """The weight of a condition as a number.
 
-    **Raises:** `ValueError` if it is negative, or not finite.
+    **Raises:** `ValueError` if it is negative, or not finite; `TypeError` for no number.
     """
     weight = plain(weight)
+    if weight is None or isinstance(weight, str):
+        raise TypeError(f"a condition expects a number as its weight, got {weight!r}.")
     if is_number(weight) and not 0 <= weight < math.inf:
         raise ValueError(
             f"a condition expects a finite weight of at least 0, got {weight}; with a negative one "
@@ -63,7 +65,7 @@ class Condition(NamedTuple):
     def misfit(self, u: Callable) -> Float[Array, ""]:
         """The misfit: the weight times the mean over the points of |operator(u) − values|².
 
-        **Raises:** `ValueError` if operator(u) and the values differ in shape.
+        **Raises:** `ValueError` if operator(u) and the values differ in shape, and without points.
         """
         missed = self._missed(u)
         squares = jnp.real(missed * jnp.conj(missed))
@@ -88,5 +90,7 @@ class Condition(NamedTuple):
                 f"number as its weight, got values of shape {asked} and a weight of shape "
                 f"{jnp.shape(self.weight)}; points with other weights are another Condition."
             )
+        if not len(got):
+            raise ValueError("Condition expects at least one point; a mean over none has no value.")
         check_shape(f"{self.operator} of u", got.shape[1:], "what is prescribed", asked[1:])
         return got - self.values

@@ -4,12 +4,22 @@ from collections.abc import Callable
 from typing import NamedTuple, final
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
 from .condition import Condition
 from .points import OnePoint, Points, at_each, check_arguments, chosen
+
+
+def _check_step(points: Points, step: OnePoint) -> None:
+    of_one = jax.tree.map(lambda x: x.shape[1:], points)
+    if jax.tree.map(jnp.shape, step) != of_one:
+        raise ValueError(
+            f"Matching expects a step in the form of one point, with arrays of shape {of_one}; got "
+            f"{step!r}."
+        )
 
 
 @final
@@ -38,7 +48,10 @@ class Matching(NamedTuple):
     weight: int | float = 1.0
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
-        """The misfit: the weight times the mean over the points of the squared difference."""
+        """The misfit: the weight times the mean over the points of the squared difference.
+
+        **Raises:** `ValueError` for a step that is not in the form of one point.
+        """
         return self._prescribed(u).misfit(u)
 
     def residuals(self, u: Callable) -> Shaped[Array, "count ..."]:
@@ -48,6 +61,7 @@ class Matching(NamedTuple):
     def _prescribed(self, u: Callable) -> Condition:
         """The values at the partners, as a condition at the points."""
         check_arguments("u", u, self.points)
+        _check_step(self.points, self.step)
         steps = chosen(self.step, None)
         partners = jax.tree.map(lambda x, step: x + step.astype(x.dtype), self.points, steps)
         there = at_each(self.operator.exact(u), partners)

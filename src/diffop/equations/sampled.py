@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ..estimators.together import Joint
 from ..operators.estimate import Estimate
-from .condition import Condition, as_weight
+from .condition import Condition
 from .matching import Matching
 from .points import Points, at_each, check_arguments
 
@@ -50,12 +50,11 @@ class Sampled(NamedTuple):
         standard error.
         """
         check_arguments("u", u, self.points)
-        as_weight(self.weight)
-        square = Condition(self.operator, self.points, self.values).misfit(u)
+        square = Condition(self.operator, self.points, self.values, self.weight).misfit(u)
         draws = Joint(self.operator, None).draws(u)
         variance = at_each(lambda *point: draws(*point).variance(), self.points)
         spread = jnp.mean(jnp.sum(variance, axis=tuple(range(1, variance.ndim))))
-        return self.weight * (square - spread)
+        return square - self.weight * spread
 
 
 AtPoints: TypeAlias = Condition | Matching | Sampled

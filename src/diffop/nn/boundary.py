@@ -1,5 +1,6 @@
 """Ansätze: wrappers that make a network satisfy boundary or initial data by construction."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, final
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Inexact, PyTree
 
 from ..equations.points import as_function, check_arguments
-from ..scalars import plain
+from ..scalars import is_number, plain
 from ..terms.one_point import explaining_mistakes
 from ..terms.shapes import check_shape
 from .point import as_net, check_point
@@ -49,7 +50,7 @@ class ZeroOnUnitSphere(eqx.Module):
     net: Callable = eqx.field(converter=partial(as_net, "ZeroOnUnitSphere"))
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Inexact[Array, "*out"]:
-        check_point("ZeroOnUnitSphere", x)
+        x = check_point("ZeroOnUnitSphere", x)
         with explaining_mistakes():
             return (1 - jnp.sum(x * x)) * self.net(x)
 
@@ -102,7 +103,7 @@ class HardConstraint(eqx.Module):
 
     def __call__(self, *args: PyTree) -> Inexact[Array, "*out"]:
         if len(args) == 1:
-            check_point("HardConstraint", *args)
+            args = (check_point("HardConstraint", *args),)
         check_arguments("the network", self.net, args)
         with explaining_mistakes():
             net, value, factor = self.net(*args), self.value(*args), self.factor(*args)
@@ -134,8 +135,9 @@ class InitialCondition(eqx.Module):
 
     **Returns:** called as `net` is, an array shaped like `net(x)`.
 
-    **Raises:** `ValueError` if a single argument is not a vector or has no coordinate `time`, if
-    argument `argnum` does not exist or is not a scalar, or if g has another shape.
+    **Raises:** `ValueError` if `start` is not a finite number; at the call if a single argument is
+    not a vector or has no coordinate `time`, if argument `argnum` does not exist or is not a
+    scalar, or if g has another shape.
 
     !!! example
 
@@ -155,7 +157,15 @@ class InitialCondition(eqx.Module):
     start: int | float = eqx.field(static=True, converter=plain, default=0.0)
     argnum: int | None = eqx.field(static=True, converter=plain, default=None)
 
+    def __check_init__(self) -> None:
+        if not (is_number(self.start) and math.isfinite(self.start)):
+            raise ValueError(
+                f"InitialCondition expects a finite number for start, the time; got {self.start!r}."
+            )
+
     def __call__(self, *args: PyTree) -> Inexact[Array, "*out"]:
+        if self.argnum is None and len(args) == 1:
+            args = (check_point("InitialCondition", *args),)
         time = self._time(*args)
         check_arguments("the network", self.net, args)
         with explaining_mistakes():
@@ -179,8 +189,7 @@ class InitialCondition(eqx.Module):
             )
         return args[self.argnum]
 
-    def _coordinate(self, x: Inexact[Array, "*point"]) -> Inexact[Array, ""]:
-        check_point("InitialCondition", x)
+    def _coordinate(self, x: Inexact[Array, " dim"]) -> Inexact[Array, ""]:
         if not -x.size <= self.time < x.size:
             raise ValueError(
                 f"InitialCondition with time={self.time} expects a point with that coordinate, got "

@@ -117,16 +117,21 @@ class FourierFeatures(eqx.Module):
                 f"FourierFeatures expects a finite positive sigma, got {sigma}; it is the standard "
                 "deviation of the frequencies."
             )
-        self.net = net
+        self.net = as_net("FourierFeatures", net)
         self.frequencies = sigma * jax.random.normal(key, (features, dim))
 
     def __call__(self, x: Inexact[Array, "*point"]) -> PyTree:
-        check_point("FourierFeatures", x, self.frequencies.shape[1])
+        x = check_point("FourierFeatures", x, self.frequencies.shape[1])
         phases = 2 * math.pi * (jax.lax.stop_gradient(self.frequencies) @ x)
         return self.net(jnp.concatenate([jnp.sin(phases), jnp.cos(phases)]))
 
 
-def _pairs(periods: Mapping[int, float]) -> tuple[tuple[int, float], ...]:
+def _pairs(periods: Any) -> tuple[tuple[int, float], ...]:
+    if not isinstance(periods, Mapping):
+        raise TypeError(
+            "PeriodicInput expects the period of each periodic coordinate, such as {0: 2.0}, got "
+            f"{periods!r}."
+        )
     return tuple(sorted(plain(tuple(periods.items()))))
 
 
@@ -151,8 +156,9 @@ class PeriodicInput(eqx.Module):
 
     **Returns:** called at a point of shape `(d,)`, whatever `net` returns.
 
-    **Raises:** `ValueError` if there is no period, for one that is not finite and positive, for
-    fewer than one harmonic, and at the call for a point that lacks a periodic coordinate.
+    **Raises:** `TypeError` for periods that are not a mapping; `ValueError` if there is no period,
+    for one that is not finite and positive, for fewer than one harmonic, and at the call for a
+    point that lacks a periodic coordinate.
 
     !!! example
 
@@ -181,7 +187,7 @@ class PeriodicInput(eqx.Module):
             )
 
     def __call__(self, x: Inexact[Array, "*point"]) -> PyTree:
-        check_point("PeriodicInput", x)
+        x = check_point("PeriodicInput", x)
         periodic = np.asarray([i for i, _ in self.periods])
         if periodic[-1] >= x.size:
             raise ValueError(

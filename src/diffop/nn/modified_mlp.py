@@ -83,7 +83,7 @@ class ModifiedMLP(eqx.Module):
         self.last = eqx.nn.Linear(width, out_size, key=stream(key, "last layer"))
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Float[Array, "*out"]:
-        check_point("ModifiedMLP", x, self.dim)
+        x = check_point("ModifiedMLP", x, self.dim)
         u, v = (self.activation(encoder(x)) for encoder in self.encoders)
         h = x
         for layer in self.layers:

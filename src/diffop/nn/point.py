@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Inexact
 
 from ..terms.arguments import checked_integer, is_function
@@ -17,14 +18,19 @@ def checked_sizes(name: str, **sizes: Any) -> tuple[int, ...]:
     return tuple(checked_integer(value, f"{each} of {name}", 1) for each, value in sizes.items())
 
 
-def check_point(name: str, x: Inexact[Array, "*point"], dim: int | None = None) -> None:
-    """Refuse batches, and points of another dimension."""
+def check_point(name: str, x: Any, dim: int | None = None) -> Inexact[Array, " dim"]:
+    """One point as a floating array.
+
+    **Raises:** `ValueError` for batches, and for points of another dimension.
+    """
+    x = jnp.asarray(x)
     if x.ndim != 1 or x.size != (dim or x.size):
         shape = "(d,)" if dim is None else f"({dim},)"
         raise ValueError(
             f"{name} expects one point of shape {shape}, got shape {x.shape}; use jax.vmap for "
             "many points."
         )
+    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(float)
 
 
 def as_net(name: str, net: Any) -> Callable:

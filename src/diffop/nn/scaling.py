@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import final
 
 import equinox as eqx
@@ -14,6 +15,7 @@ from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Inexact, Int, PyTree
 
 from ..scalars import plain, several
+from .point import as_net, check_point
 
 
 @final
@@ -231,7 +233,8 @@ class BoxInput(eqx.Module):
 
     **Returns:** called at a point `x` of shape `(d,)`, whatever `net` returns there.
 
-    **Raises:** `ValueError` if a lower end is not below its upper end.
+    **Raises:** `TypeError` if `net` is not callable; `ValueError` if a lower end is not below its
+    upper end, and at the call for a point of another shape.
 
     !!! example
 
@@ -245,7 +248,7 @@ class BoxInput(eqx.Module):
         ```
     """
 
-    net: Callable
+    net: Callable = eqx.field(converter=partial(as_net, "BoxInput"))
     lower: tuple[int | float, ...] = eqx.field(static=True, converter=several)
     upper: tuple[int | float, ...] = eqx.field(static=True, converter=several)
 
@@ -258,6 +261,7 @@ class BoxInput(eqx.Module):
             )
 
     def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
+        x = check_point("BoxInput", x, len(self.lower))
         # in Python's doubles: the type of x may not tell the ends apart
         ends = list(zip(self.lower, self.upper, strict=True))
         centre = jnp.asarray([a + (b - a) / 2 for a, b in ends], x.dtype)

@@ -94,7 +94,7 @@ class SlidingMLP(eqx.Module):
         self.readout = eqx.nn.Linear(features, plain(out_size), key=stream(key, "readout"))
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Float[Array, "*out"]:
-        check_point("SlidingMLP", x, self.dim)
+        x = check_point("SlidingMLP", x, self.dim)
         return self.readout(jnp.ravel(self._along(x)))
 
     def _along(self, x: Inexact[Array, " d"]) -> Float[Array, "places channels"]:

@@ -28,9 +28,9 @@ class WeightSharedMLP(eqx.Module):
     blocks of 1000 in a million dimensions did not learn the solution.
 
     On a lattice all blocks play the same part, and their places carry no information. With `summed`
-    the MLP sees the sum of the blocks' numbers, C of them. Then neither the number of parameters
-    nor the values that they have to reach depend on d. To first order in the coordinates this gives
-    every function that does not change when blocks are permuted.
+    the map takes the sum of the blocks, and the MLP sees its C numbers. Then neither the number of
+    parameters nor the values that they have to reach depend on d. To first order in the coordinates
+    this gives every function that does not change when blocks are permuted.
 
     Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendices "Further memory
     reduction via weight sharing in the first layer" and "Weight sharing", which have one channel;
@@ -42,7 +42,7 @@ class WeightSharedMLP(eqx.Module):
     - `block`: the size B of a block.
     - `width`, `depth`: size and number of the MLP's hidden layers.
     - `channels`: C; more than one only if something is shared.
-    - `summed`: whether the MLP sees the sum over all blocks, not one block after another.
+    - `summed`: whether the map takes the sum of all blocks, not one block after another.
     - `out_size`: how many values, or `"scalar"`.
     - `activation`: between the MLP's layers.
     - `key`: a key from `jax.random.key`.
@@ -104,7 +104,7 @@ class WeightSharedMLP(eqx.Module):
         self.mlp = eqx.nn.MLP(inputs, out_size, width, depth, activation, key=mlp_key)
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Float[Array, "*out"]:
-        check_point("WeightSharedMLP", x, self.dim)
+        x = check_point("WeightSharedMLP", x, self.dim)
         return self.mlp(x if self.shared is None else self._by_block(self.shared, x))
 
     def _by_block(self, shared: eqx.nn.Linear, x: Inexact[Array, " d"]) -> Float[Array, " inputs"]:

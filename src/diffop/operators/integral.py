@@ -49,8 +49,8 @@ class Integral(DifferentialOperator):
     **Returns** (when applied): the structure of u's value.
 
     **Raises:** `TypeError` for a wrong type of region, kernel or rule; `ValueError`, when it is
-    applied, for limits or a kernel of another shape, and for a rule with more than a million
-    points.
+    applied, for limits or a kernel of another shape, and for a Gauss-Legendre rule with more than a
+    million points.
 
     !!! example
 

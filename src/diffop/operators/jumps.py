@@ -86,8 +86,8 @@ class FractionalLaplacian(AbstractOfCoordinates):
         a kink, as a network times $(1 − |x|²)_+$ has on the sphere, `radius` is at most the
         distance to the kink, `radius=lambda x: 1 - jnp.linalg.norm(x)`. All smaller values give the
         same mean.
-    - `tempering`: $λ$ of a tempered operator, whose jumps have the density
-        $exp(−λ|z|)|z|^{−d−α}$.
+    - `tempering`: $λ$ of a tempered operator, whose jumps have the density of those of
+        $(−Δ)^{α/2}$ times $exp(−λ|z|)$.
     - `argnum`, `dims`: which argument, and which of its coordinates.
 
     **Raises:** `ValueError` for numbers out of range, and if `.exact` is applied.

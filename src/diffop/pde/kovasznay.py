@@ -75,7 +75,7 @@ class Kovasznay(AbstractSolvedProblem):
     domain: Box = Box((-0.5, -0.5), (1.0, 1.5))
 
     def __check_init__(self) -> None:
-        if not self.reynolds > 0 or self.domain.dim != 2:
+        if not self.reynolds > 0 or not isinstance(self.domain, Box) or self.domain.dim != 2:
             raise ValueError(
                 f"{self.name} expects a positive Reynolds number and a box with 2 coordinates, got "
                 f"reynolds={self.reynolds} and domain={self.domain}."
@@ -84,8 +84,8 @@ class Kovasznay(AbstractSolvedProblem):
     @property
     def rate(self) -> float:
         """$λ$, negative."""
-        half = self.reynolds / 2
-        return half - math.hypot(half, 2 * math.pi)
+        half = self.reynolds / 2  # half − √(half² + 4π²), which would cancel
+        return -4 * math.pi**2 / (half + math.hypot(half, 2 * math.pi))
 
     def operators(self) -> PyTree:
         viscous = (Partial(0, 2) + Partial(1, 2)) @ Component((0, 1))

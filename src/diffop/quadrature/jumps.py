@@ -29,7 +29,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from ..complete import Complete
 from ..scalars import is_number, plain
-from .values import value_at
+from .values import number_at
 
 Rate: TypeAlias = int | float | Shaped[Array, ""] | Callable[..., Any]
 
@@ -130,9 +130,10 @@ class PoissonJumps(AbstractJumps):
 
     def __check_init__(self) -> None:
         rate: Any = self.rate
-        if is_number(rate) and not 0 <= rate < math.inf:
+        wrong = is_number(rate) and not 0 <= rate < math.inf
+        if wrong or isinstance(self.rate, str):
             raise ValueError(
-                f"PoissonJumps expects a rate that is finite and at least 0; got {self.rate}."
+                f"PoissonJumps expects a rate that is finite and at least 0; got {self.rate!r}."
             )
         if not callable(self.draw):
             raise TypeError(
@@ -152,7 +153,7 @@ class PoissonJumps(AbstractJumps):
                 f"PoissonJumps expects jumps with a number for each of {size} coordinate(s), of "
                 f"shape {(size,)}; got shape {jump.shape}."
             )
-        rate = value_at(self.rate, args, kwargs)
+        rate = number_at(self.rate, args, kwargs, "the rate of PoissonJumps")
         if jnp.issubdtype(jump.dtype, jnp.inexact):
             rate = rate.astype(jump.dtype)  # the precision of the point
         return Jump(jump.astype(rate.dtype), jnp.ones((), rate.dtype), rate)

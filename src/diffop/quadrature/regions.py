@@ -8,17 +8,55 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ..scalars import is_number, plain
+from ..scalars import is_number, plain, several
 from ..streams import stream
-from .region import AbstractRegion, Limit, WeightedPoint
-from .values import value_at
+from .region import AbstractRegion, Limit, WeightedPoint, as_region
+from .values import check_weight, value_at
 
 
 def _as_ends(given: Any) -> Any:
-    """Numbers as they are, several as a tuple; arrays and functions are leaves."""
-    return given if isinstance(given, jax.Array) else plain(given)
+    """Numbers as they are, several as a tuple; arrays and functions are leaves.
+
+    **Raises:** `ValueError` for ends that are known and not finite, `TypeError` for no numbers.
+    """
+    ends = given if isinstance(given, jax.Array) else plain(given)
+    ends = tuple(ends) if isinstance(ends, list) else ends
+    if callable(ends) or any(isinstance(each, Tracer) for each in jax.tree.leaves(ends)):
+        return ends
+    numbers = np.asarray(ends)
+    if numbers.dtype.kind not in "iuf":
+        raise TypeError(
+            f"Limits expects numbers for ends, or functions of the point; got {ends!r}."
+        )
+    if not np.isfinite(numbers).all():
+        raise ValueError(
+            f"Limits expects finite ends, got {ends}. diffop.quadrature.WholeSpace has none; half "
+            "of it is Within(WholeSpace(…), lambda y: y[0] > 0)."
+        )
+    return ends
+
+
+def _as_center(given: Any) -> Any:
+    """A number, or a tuple of one for each coordinate.
+
+    **Raises:** `TypeError` for anything else, `ValueError` for numbers that are not finite.
+    """
+    center = plain(given)
+    if not is_number(center):
+        several_given = np.ndim(center) == 1 and not isinstance(center, Tracer)
+        center = several(center) if several_given else center
+    each = center if isinstance(center, tuple) else (center,)
+    if not all(map(is_number, each)):
+        raise TypeError(
+            "the center of a region is a number, or one for each coordinate, known while tracing; "
+            f"got {given!r}."
+        )
+    if not all(map(math.isfinite, each)):
+        raise ValueError(f"the center of a region must be finite; got {given!r}.")
+    return center
 
 
 @final
@@ -32,8 +70,9 @@ class Limits(AbstractRegion):
         point that returns one of these, such as `lambda x: x`. If upper is below lower, the
         integral changes its sign, as it does in one coordinate.
 
-    **Raises:** `ValueError` for an end that is infinite and, when an integral is evaluated, if the
-    number of ends is not that of the coordinates.
+    **Raises:** `ValueError` for an end that is not finite and, when an integral is evaluated, if
+    the number of ends is not that of the coordinates, or known ends have a volume out of range;
+    `TypeError` for no number.
 
     !!! example
 
@@ -49,18 +88,15 @@ class Limits(AbstractRegion):
     lower: Limit = eqx.field(converter=_as_ends)
     upper: Limit = eqx.field(converter=_as_ends)
 
-    def __check_init__(self) -> None:
-        for end in (self.lower, self.upper):
-            numbers: tuple[Any, ...] = end if isinstance(end, tuple) else (end,)
-            if any(is_number(each) and math.isinf(each) for each in numbers):
-                raise ValueError(
-                    f"Limits expects finite ends, got {end}. diffop.quadrature.WholeSpace has "
-                    "none; half of it is Within(WholeSpace(…), lambda y: y[0] > 0)."
-                )
-
     def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> WeightedPoint:
         """The point at the same fraction between the ends; volumes grow by their distances."""
         first, last = (_end(e, unit, args, kwargs) for e in (self.lower, self.upper))
+        ends: tuple[Any, Any] = self.lower, self.upper
+        if all(map(is_number, jax.tree.leaves(ends))):
+            sides = np.broadcast_to(np.subtract(ends[1], ends[0], dtype=float), unit.shape)
+            if sides.all():
+                logarithm = float(np.log(np.abs(sides)).sum())
+                check_weight(logarithm, unit.dtype, f"an integral over {unit.size} coordinates")
         return first + (last - first) * unit, jnp.prod(last - first)
 
     def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> WeightedPoint:
@@ -90,7 +126,8 @@ class Disc(AbstractRegion):
     - `radius`: positive.
     - `center`: one number for all coordinates, or one for each.
 
-    **Raises:** `ValueError` for a radius that is not positive.
+    **Raises:** `ValueError` for a radius that is not positive and, when an integral is evaluated,
+    if there are so many coordinates that its volume is out of range.
 
     !!! example
 
@@ -106,7 +143,7 @@ class Disc(AbstractRegion):
 
     radius: int | float = eqx.field(static=True, converter=plain)
     center: int | float | tuple[int | float, ...] = eqx.field(
-        static=True, converter=plain, default=0.0
+        static=True, converter=_as_center, default=0.0
     )
 
     def __check_init__(self) -> None:
@@ -116,6 +153,7 @@ class Disc(AbstractRegion):
     def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> WeightedPoint:
         """In one coordinate the interval; in two and three polar coordinates, r first."""
         size, tau = unit.size, 2 * math.pi
+        volume = self._volume(size, unit.dtype)
         if size == 1:
             step, factor = 2 * unit - 1, jnp.asarray(2.0, unit.dtype)
         elif size == 2:
@@ -128,7 +166,7 @@ class Disc(AbstractRegion):
             factor = tau * math.pi * unit[0] ** 2 * jnp.sin(polar)
         else:
             step = _within(jax.scipy.special.ndtri(unit))
-            return self._moved(step), jnp.asarray(self._volume(size), unit.dtype)
+            return self._moved(step), volume
         return self._moved(step), factor * self.radius**size
 
     def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> WeightedPoint:
@@ -136,13 +174,15 @@ class Disc(AbstractRegion):
         direction = jax.random.normal(stream(key, "direction in a disc"), (size,))
         size_of_step = jax.random.uniform(stream(key, "radius in a disc")) ** (1 / size)
         step = size_of_step * direction / jnp.linalg.norm(direction)
-        return self._moved(step), jnp.asarray(self._volume(size), step.dtype)
+        return self._moved(step), self._volume(size, step.dtype)
 
-    def _volume(self, size: int) -> float:
+    def _volume(self, size: int, dtype: Any) -> Float[Array, ""]:
         """π^(d/2) r^d / Γ(d/2 + 1), of which r^d alone may be out of range."""
         logarithm = size * (math.log(math.pi) / 2 + math.log(self.radius))
-        with np.errstate(over="ignore"):
-            return float(np.exp(logarithm - math.lgamma(size / 2 + 1)))
+        logarithm -= math.lgamma(size / 2 + 1)
+        what = f"a disc of radius {self.radius} in {size} coordinates"
+        check_weight(logarithm, dtype, what)
+        return jnp.asarray(math.exp(logarithm), dtype)
 
     def _moved(self, step: Float[Array, " dim"]) -> Float[Array, " dim"]:
         center = np.asarray(self.center)
@@ -176,10 +216,11 @@ class Within(AbstractRegion):
 
     **Arguments:**
 
-    - `region`: a box around it, or another region.
+    - `region`: a region around it, or a domain, such as a [`diffop.pde.Box`][].
     - `where`: a function of a point of the region, to true or false.
 
-    **Raises:** `TypeError`, when an integral is evaluated, if `where` gives a number.
+    **Raises:** `TypeError` for anything but a region or a domain, and a function; when an integral
+    is evaluated, `TypeError` if `where` gives a number, `ValueError` if it gives several values.
 
     !!! example
 
@@ -193,8 +234,15 @@ class Within(AbstractRegion):
         ```
     """
 
-    region: AbstractRegion
+    region: AbstractRegion = eqx.field(converter=as_region)
     where: Callable[[Float[Array, " dim"]], Bool[Array, ""]]
+
+    def __check_init__(self) -> None:
+        if not callable(self.where):
+            raise TypeError(
+                "Within expects a function of a point of the region, to true or false; got "
+                f"{self.where!r}."
+            )
 
     def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> WeightedPoint:
         """The region's image, with weight 0 elsewhere."""
@@ -211,6 +259,11 @@ class Within(AbstractRegion):
                 "Within expects a function that says whether a point belongs to the region, such "
                 f"as lambda y: y[0] < 1, got one of type {inside.dtype}."
             )
+        if inside.shape != ():
+            raise ValueError(
+                "Within expects a function that says of all of a point whether it belongs to the "
+                f"region, such as lambda y: y[0] < 1, got one of shape {inside.shape}."
+            )
         return y, jnp.where(inside, weight, 0)
 
 
@@ -219,8 +272,8 @@ class WholeSpace(AbstractRegion):
     """All of space, by the normal distribution around `center`. Points are y = center + scale · z
     with normally distributed z, and weights are 1 over their density.
 
-    The integrand has to decay at least as fast as $exp(−|y − center|²/4 scale²)$, so that the
-    variance of draws is finite. A standard error does not show that `scale` is too small. Rules use
+    The integrand has to decay faster than $exp(−|y − center|²/4 scale²)$, so that the variance of
+    draws is finite. A standard error does not show that `scale` is too small. Rules use
     quantiles, which are not smooth at the ends of the cube: 16 points give five digits of the
     integral of a normal density.
 
@@ -230,7 +283,7 @@ class WholeSpace(AbstractRegion):
     - `center`: one number for all coordinates, or one for each.
 
     **Raises:** `ValueError` for a scale that is not positive and, when an integral is evaluated, if
-    there are so many coordinates that weights are out of range (some 60 in single precision).
+    there are so many coordinates that weights are out of range (some 45 in single precision).
 
     !!! example
 
@@ -245,7 +298,7 @@ class WholeSpace(AbstractRegion):
 
     scale: int | float = eqx.field(static=True, converter=plain)
     center: int | float | tuple[int | float, ...] = eqx.field(
-        static=True, converter=plain, default=0.0
+        static=True, converter=_as_center, default=0.0
     )
 
     def __check_init__(self) -> None:
@@ -267,12 +320,10 @@ class WholeSpace(AbstractRegion):
                 f"WholeSpace expects a center that is one number, or one for each of the "
                 f"{normal.size} coordinates; got {self.center}."
             )
-        volume = normal.size * math.log(self.scale * math.sqrt(2 * math.pi))
-        typical = volume + normal.size / 2
-        if abs(typical) > math.log(float(jnp.finfo(normal.dtype).max)):
-            raise ValueError(
-                f"WholeSpace of scale {self.scale} in {normal.size} coordinates has weights near "
-                f"e^{typical:.0f}, out of the range of {normal.dtype}; integrate over fewer of "
-                "them, with dims=, or over a region of your own."
-            )
+        size = normal.size
+        volume = size * math.log(self.scale * math.sqrt(2 * math.pi))
+        # |z|² has the mean d and the standard deviation √(2d): from none to six of these beyond
+        for squares in (0.0, size + 6 * math.sqrt(2 * size)):
+            what = f"WholeSpace of scale {self.scale} in {size} coordinates"
+            check_weight(volume + squares / 2, normal.dtype, what)
         return center + self.scale * normal, jnp.exp(volume + jnp.sum(normal**2) / 2)

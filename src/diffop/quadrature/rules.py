@@ -80,9 +80,8 @@ class GaussLegendre(AbstractRule):
                 "estimate it."
             )
         points, weights = np.polynomial.legendre.leggauss(self.n)
-        grid = np.meshgrid(*[(points + 1) / 2] * dim, indexing="ij")
-        products = functools.reduce(np.multiply.outer, [weights / 2] * dim)
-        return np.stack([each.reshape(-1) for each in grid], axis=1), products.reshape(-1)
+        digits = np.arange(self.n**dim)[:, None] // self.n ** np.arange(dim)[::-1] % self.n
+        return (points[digits] + 1) / 2, np.prod(weights[digits] / 2, axis=1)
 
 
 @final
@@ -99,7 +98,7 @@ class Sobol(AbstractRule):
     - `n`: how many, a power of two.
     - `seed`: the seed of the shift.
 
-    **Raises:** `ValueError` for another n.
+    **Raises:** `ValueError` for another n or seed.
 
     !!! example
 
@@ -118,6 +117,8 @@ class Sobol(AbstractRule):
     def __check_init__(self) -> None:
         if not is_integer(self.n) or self.n < 1 or self.n & (self.n - 1):
             raise ValueError(f"Sobol expects n, a power of two; got {self.n!r}.")
+        if not (is_integer(self.seed) and 0 <= self.seed < 2**32):
+            raise ValueError(f"Sobol expects a seed from 0 to 2³² − 1; got {self.seed!r}.")
 
     def nodes(self, dim: int) -> Nodes:
         """The points, with equal weights."""

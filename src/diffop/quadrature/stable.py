@@ -32,10 +32,17 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 from ..scalars import is_number, plain
 from ..streams import stream
 from .jumps import AbstractJumps, Jump
-from .values import value_at
+from .values import number_at
 
 Radius: TypeAlias = int | float | Shaped[Array, ""] | Callable[..., Any]
 """A positive number, or a function of the point."""
+
+
+_NOT_POSITIVE = (
+    "the radius of small jumps must be positive at each point; got 0 or less. It is the distance "
+    "to where u has no second derivatives, such as lambda x: 1 - jnp.linalg.norm(x) inside the "
+    "unit ball."
+)
 
 
 @final
@@ -47,11 +54,12 @@ class StableJumps(AbstractJumps):
 
     - `alpha`: $α$, between 0 and 2.
     - `radius`: the radius between small and large jumps: positive, a number or a function of the
-        point. u must have two derivatives within this distance of the point. The integral does not
-        depend on it.
+        point that is positive there. u must have two derivatives within this distance of the
+        point. The integral does not depend on it.
     - `tempering`: $λ$, at least 0.
 
-    **Raises:** `ValueError` for numbers out of range.
+    **Raises:** `ValueError` for numbers out of range; where an integral is evaluated, a runtime
+    error for a radius that is not positive at the point, by `equinox.error_if`.
 
     !!! example
 
@@ -78,28 +86,37 @@ class StableJumps(AbstractJumps):
                 f"{self.alpha!r}. For 2 take -diffop.Laplacian(), for 0 diffop.Identity()."
             )
         radius: Any = self.radius
-        if is_number(radius) and not 0 < radius < math.inf:
+        wrong = is_number(radius) and not 0 < radius < math.inf
+        if wrong or isinstance(self.radius, str):
             raise ValueError(
-                f"the radius of small jumps must be positive and finite; got {self.radius}."
+                f"the radius of small jumps must be positive and finite; got {self.radius!r}."
             )
         if not (is_number(self.tempering) and 0 <= self.tempering < math.inf):
             raise ValueError(f"tempering must be finite and at least 0; got {self.tempering!r}.")
 
     def small(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Jump:
         """A radius of density $r^{1−α}$ below the dividing one."""
-        radius, power = value_at(self.radius, args, kwargs), 2 - self.alpha
+        radius, power = self._radius(args, kwargs), 2 - self.alpha
         share = _positive_uniform(stream(key, "small radius"))
         mass = _constant(self.alpha, size) / power * radius**power
         return self._tempered(key, size, radius * share ** (1 / power), mass)
 
     def large(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Jump:
         """A radius of density $r^{−1−α}$ above it, whose square is in the range of numbers."""
-        radius = value_at(self.radius, args, kwargs)
+        radius = self._radius(args, kwargs)
         share = _positive_uniform(stream(key, "large radius"))
         mass = _constant(self.alpha, size) / self.alpha * radius**-self.alpha
         longest = math.sqrt(float(jnp.finfo(radius.dtype).max)) / 2
-        length = jnp.minimum(radius * share ** (-1 / self.alpha), longest)
-        return self._tempered(key, size, length, mass)
+        # in two steps: the derivative of ∞ · radius with respect to the radius would be ∞
+        ratio = jnp.minimum(share ** (-1 / self.alpha), longest)
+        return self._tempered(key, size, jnp.minimum(radius * ratio, longest), mass)
+
+    def _radius(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Float[Array, ""]:
+        """The radius at a point."""
+        radius = number_at(self.radius, args, kwargs, "the radius of small jumps")
+        if is_number(self.radius):
+            return radius
+        return eqx.error_if(radius, ~(radius > 0), _NOT_POSITIVE)
 
     def _tempered(
         self, key: PRNGKeyArray, size: int, length: Float[Array, ""], mass: Float[Array, ""]

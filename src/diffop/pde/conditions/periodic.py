@@ -1,6 +1,7 @@
 """Periodic boundaries: opposite faces are identified."""
 
-from typing import final
+from collections.abc import Iterable
+from typing import Any, final
 
 import equinox as eqx
 from jaxtyping import PRNGKeyArray
@@ -11,7 +12,9 @@ from ..domains.domain import AbstractPart
 from .base import AbstractDrawnCondition, along_normal, check_part
 
 
-def _as_orders(orders: tuple[int, ...]) -> tuple[int, ...]:
+def _as_orders(orders: Any) -> tuple[int, ...]:
+    if not isinstance(orders, Iterable):
+        raise TypeError(f"Periodic expects several orders, such as orders=(0, 1), got {orders!r}.")
     return tuple(checked_integer(order, "an order of Periodic", 0) for order in orders)
 
 

@@ -7,11 +7,10 @@ from typing import Any, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...quadrature import Disc
-from ...scalars import plain, several
+from ...scalars import is_integer, is_number, plain, several
 from ...streams import stream
 from ..sampling.ball import unit_ball_by_radius
 from ..sampling.normal import normal
@@ -56,12 +55,14 @@ class Ball(AbstractShape):
 
     def __check_init__(self) -> None:
         known = self.dim if self.center is None else len(self.center)
-        finite = np.isfinite((self.radius, *(self.center or ()))).all()
-        if self.dim < 1 or not (finite and self.radius > 0) or known != self.dim:
+        numbers = self.radius, *(self.center or ())
+        finite = all(is_number(each) and math.isfinite(each) for each in numbers)
+        sound = is_integer(self.dim) and self.dim >= 1 and known == self.dim
+        if not (sound and finite and self.radius > 0):
             raise ValueError(
-                f"Ball expects a dim of at least 1, a positive radius and a center with as many "
-                f"coordinates, all finite, got dim={self.dim}, radius={self.radius} and "
-                f"center={self.center}."
+                f"Ball expects a dim, an integer of at least 1, a positive radius and a center "
+                f"with as many coordinates, all finite, got dim={self.dim!r}, "
+                f"radius={self.radius!r} and center={self.center}."
             )
 
     @property

@@ -48,6 +48,8 @@ class PointCloud(AbstractDomain):
     _normals: Held = eqx.field(static=True)
 
     def __init__(self, points: Any, *, on_boundary: Any = None, normals: Any = None):
+        if points is None:
+            raise ValueError("PointCloud expects points of shape (count, dim); got None.")
         given = [None if each is None else np.asarray(each) for each in (points, on_boundary)]
         arrows = None if normals is None else np.asarray(normals)
         for each in given:
@@ -56,7 +58,7 @@ class PointCloud(AbstractDomain):
                     f"PointCloud expects points of shape (count, dim); got shape {each.shape}."
                 )
         inside, edge = given
-        assert inside is not None
+        assert inside is not None  # it was checked
         if edge is not None and edge.shape[1] != inside.shape[1]:
             raise ValueError(
                 "PointCloud expects points of as many coordinates on its boundary as inside; got "

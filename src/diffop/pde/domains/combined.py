@@ -25,16 +25,17 @@ class Combined(AbstractShape):
     Its boundary consists of parts of both boundaries. Their points are drawn by area and kept if
     they lie outside of the other shape (for a union) or inside (for an intersection). If two
     boundaries coincide, the points of the first one are kept if both have the same side, and none
-    otherwise: two boxes side by side have no wall between them. If an area is not known, the points
-    are crossings with random lines.
+    otherwise: two boxes side by side have no wall between them. `contains` is false on such a wall,
+    as on a boundary; integrals do not leave it out. If an area is not known, the points are
+    crossings with random lines.
 
     **Arguments:**
 
     - `first`, `second`: shapes with the same number of coordinates.
     - `how`: `"|"` or `"&"`.
 
-    **Raises:** `ValueError` for shapes with different numbers of coordinates, and for shapes whose
-    boxes do not meet.
+    **Raises:** `ValueError` for shapes with different numbers of coordinates, for shapes whose
+    boxes do not meet, and for another `how`.
 
     !!! example
 
@@ -53,6 +54,8 @@ class Combined(AbstractShape):
     how: str = eqx.field(static=True)
 
     def __check_init__(self) -> None:
+        if self.how not in ("|", "&"):
+            raise ValueError(f"Combined expects how, '|' or '&'; got {self.how!r}.")
         if self.first.dim != self.second.dim:
             raise ValueError(
                 f"shapes that are combined must have as many coordinates; got {self.first.dim} and "
@@ -111,8 +114,11 @@ class Combined(AbstractShape):
 
 @final
 class _Beside(eqx.Module):
-    """Whether a point of a piece lies outside of another shape, or inside for the sign −1. If
-    boundaries coincide, whether the piece is first and both have the same side.
+    """Whether a point of a piece lies outside of another shape, or inside for the sign −1.
+
+    Where the other's level is zero, a step to either side of the piece tells. Both may be outside,
+    or both inside, where the other is a union of shapes that touch. If they differ, boundaries
+    coincide: then the piece counts if it is first and both have the same side.
     """
 
     piece: Piece
@@ -121,10 +127,21 @@ class _Beside(eqx.Module):
     wins: bool = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, " dim"]) -> Bool[Array, ""]:
-        beyond = self.sign * self.other.level(x)
-        near = _NEAR * jnp.finfo(x.dtype).eps * max(map(abs, sum(self.piece.shape.bounds, ())))
-        same = self.piece.gradient(x) @ jax.grad(self.other.level)(x) > 0
-        return jnp.where(jnp.abs(beyond) > near, beyond > 0, same & self.wins)
+        near = _NEAR * jnp.finfo(x.dtype).eps * self._largest
+        gradient = self.piece.gradient(x)
+        step = near * gradient / jnp.linalg.norm(gradient)
+        level = self.other.level(x)
+        after, before = self.other.level(x + step) > 0, self.other.level(x - step) > 0
+        beyond = (level > 0) == (self.sign > 0)
+        apart = (after == before) & (after == (self.sign > 0))
+        same = after & ~before
+        return jnp.where(jnp.abs(level) > near, beyond, apart | (same & self.wins))
+
+    @property
+    def _largest(self) -> float:
+        """The largest coordinate of both shapes, of whose size the rounding of their levels is."""
+        shapes = [piece.shape for piece in (self.piece, *self.other.pieces())]
+        return max(abs(end) for shape in shapes for end in sum(shape.bounds, ()))
 
 
 @final

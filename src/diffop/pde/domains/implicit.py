@@ -18,13 +18,15 @@ class Implicit(AbstractShape):
 
     The boundary is where the function is zero, and where the box cuts it off. Its points are
     crossings with random lines, found to the digits of the type; this works in a few dimensions.
+    Parts that are thinner than a hundredth of the box's diagonal have too few points.
 
     **Arguments:**
 
     - `function`: of the point, a scalar; its gradient must not vanish where it is zero.
     - `lower`, `upper`: the ends of the box.
 
-    **Raises:** `ValueError` for ends that do not form a box.
+    **Raises:** `ValueError` for ends that do not form a box; `TypeError`, at a point, for a
+    function that returns anything but a real number.
 
     !!! example
 
@@ -62,4 +64,10 @@ class Implicit(AbstractShape):
         return self.lower, self.upper
 
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        return jnp.maximum(self.function(x), self._box.level(x))
+        value = jnp.asarray(self.function(x))
+        if value.shape != () or not jnp.issubdtype(value.dtype, jnp.floating):
+            raise TypeError(
+                "Implicit expects a function of the point that returns a number, negative inside, "
+                f"such as lambda x: x @ x - 1; got type {value.dtype} and shape {value.shape}."
+            )
+        return jnp.maximum(value, self._box.level(x))

@@ -145,7 +145,8 @@ class Polygon(AbstractShape):
         to_corner = jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1.0)), 0.0)
         to_corner = jnp.where(_is_inside(x, starts, stops), -1.0, 1.0) * to_corner[edge]
         is_beside = (along[edge] > 0) & (along[edge] < 1)
-        return jnp.where(is_beside, beside, to_corner)
+        is_corner = squares[edge] == 0  # which takes the gradient of one of its edges
+        return jnp.where(is_beside | is_corner, beside, to_corner)
 
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count 2"]:
         """`count` points, uniform on the edges by length."""

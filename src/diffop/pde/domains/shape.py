@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from ...nn.point import check_point
 from ...quadrature import AbstractRegion, Limits, Within
 from ..sampling.box import points_in_box
 from ..sampling.lines import on_level_set
@@ -18,7 +19,7 @@ from ..sampling.rejection import restricted
 from .domain import AbstractDomain, AbstractPart
 
 if TYPE_CHECKING:
-    from .combined import Combined, Complement
+    from .combined import Combined
 
 Bounds: TypeAlias = tuple[tuple[int | float, ...], tuple[int | float, ...]]
 """The lower and the upper ends of a box."""
@@ -97,8 +98,17 @@ class AbstractShape(AbstractDomain):
         return (Piece(self),)
 
     def contains(self, x: Float[Array, " dim"]) -> Bool[Array, ""]:
-        """Whether a point is inside."""
-        return self.level(x) < 0
+        """Whether a point is inside.
+
+        **Raises:** `ValueError` for anything but one point.
+        """
+        return self.level(check_point(type(self).__name__, x, self.dim)) < 0
+
+    def _covers(self, x: Float[Array, " dim"]) -> Bool[Array, ""]:
+        """Whether a point is inside or on the boundary. The level is zero, too, where shapes of a
+        union touch.
+        """
+        return self.level(x) <= 0
 
     @property
     def boundary(self) -> AbstractPart:
@@ -111,7 +121,7 @@ class AbstractShape(AbstractDomain):
 
         **Raises:** `ValueError` for the outside of a shape, which is unbounded.
         """
-        return Within(Limits(*self._ends), self.contains)
+        return Within(Limits(*self._ends), self._covers)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points, uniform inside, chosen from points of the box around it.
@@ -140,10 +150,10 @@ class AbstractShape(AbstractDomain):
     def __sub__(self, other: "AbstractShape") -> "Combined":
         return _combined(self, ~other, "&") if isinstance(other, AbstractShape) else NotImplemented
 
-    def __invert__(self) -> "Complement":
+    def __invert__(self) -> "AbstractShape":
         from .combined import Complement
 
-        return Complement(self)
+        return self.shape if isinstance(self, Complement) else Complement(self)
 
 
 def log_chances(logarithms: np.ndarray) -> Float[Array, " choices"]:
@@ -223,10 +233,13 @@ class Surface(AbstractPart):
 
 @final
 class Outward(eqx.Module):
-    """The unit vector along the gradient of a shape's level."""
+    """The unit vector along the gradient of a shape's level.
+
+    **Raises:** `ValueError` for anything but one point.
+    """
 
     shape: AbstractShape
 
     def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
-        gradient = jax.grad(self.shape.level)(x)
+        gradient = jax.grad(self.shape.level)(check_point("a normal", x, self.shape.dim))
         return gradient / jnp.linalg.norm(gradient)

@@ -30,8 +30,10 @@ def on_level_set(
     By the formula of Cauchy and Crofton, the crossings of a surface with lines that are uniform in
     position and direction are uniform by area. A line is drawn through the ball around a box, and a
     number k of at most eight; the line gives its k-th crossing as a point, if it has one. Changes
-    of sign are looked for in 128 intervals and bisected. Two crossings in one interval are missed;
-    these are grazing lines, a fraction of the order of the square of an interval's length.
+    of sign are looked for in 128 intervals and bisected. Two crossings in one interval, whose
+    length is a 128th of the box's diagonal, are missed. Where a part is thicker than that, these
+    are grazing lines, a fraction of the order of the square of that length. A thinner part has too
+    few points: give it as a shape of its own, in a union.
 
     Source: Santaló 1976, "Integral geometry and geometric probability", chapters 3 and 12.
 

@@ -20,6 +20,10 @@ which falls like e^(μy) on the left and faster than any exponential on the righ
 and bounded for |Im y| < π/2. So the trapezoidal rule with the step 1/4 is exact to e^(−4π²), which
 is below the rounding of float64. For large μ the integrand is a peak of width 1/√μ, at y = log μ or
 below. So the step is 1/(4√μ) then, and the upper end grows by log(1 + μ).
+
+The weights w(y) of the rule, without the factors of the coordinates, add up to 1. So for small μ,
+where the mean is 1 − O(μ), it is 1 + Σ w(y) expm1(−falls(y)), which keeps its digits when its
+logarithm is divided by μ. Far on the left falls(y) vanishes: the nodes there are a geometric sum.
 """
 
 import math
@@ -33,7 +37,7 @@ _STEP = 0.25
 _UPPER = 5.0
 """Above this, e^(−e^y) is less than 1e-64; the peak of e^(μy − e^y) adds log(1 + μ)."""
 _DECADES = 40.0
-"""The integral covers this many units of logarithm below its largest value."""
+"""Nodes cover this many units of logarithm below the largest value."""
 _LARGEST = 20.0
 """The integrand is largest near y = −log(1 + |x|² + 2ds), above −20 for all that fits in memory."""
 
@@ -43,11 +47,15 @@ def log_mean_power(
 ) -> Float[Array, ""]:
     """log E[(2/(1 + R))^μ], where R is |x + √2 W_s|²."""
     step, upper = _STEP / math.sqrt(max(mu, 1.0)), _UPPER + math.log1p(mu)
-    nodes = np.arange(-_LARGEST - _DECADES / mu, upper, step)
-    y = jnp.asarray(nodes, x.dtype)
+    lower = -_LARGEST - _DECADES / max(mu, 1.0)
+    nodes = np.arange(lower, upper, step)
+    constant = math.log(step) - math.lgamma(mu)
+    weights = constant + mu * nodes - np.exp(nodes)  # their logarithms
+    left = constant + mu * (lower - step) - math.log(-math.expm1(-mu * step))
     rate = jnp.asarray(np.exp(nodes), x.dtype)
     wide = 4 * s * rate  # about 1/d where it matters; d of these are added up
     falls = 0.5 * x.size * jnp.log1p(wide) + rate * jnp.sum(x * x) / (1 + wide)
-    exponents = mu * y - rate - falls
-    constant = mu * math.log(2) + math.log(step) - math.lgamma(mu)
-    return constant + jax.nn.logsumexp(exponents)
+    excess = jnp.sum(jnp.asarray(np.exp(weights), x.dtype) * jnp.expm1(-falls))
+    exponents = jnp.append(jnp.asarray(weights, x.dtype) - falls, jnp.asarray(left, x.dtype))
+    near, far = jnp.log1p(jnp.maximum(excess, -0.5)), jax.nn.logsumexp(exponents)
+    return mu * math.log(2) + jnp.where(excess > -0.5, near, far)
