@@ -237,6 +237,8 @@ def test_a_loss_takes_them(getkey):
     assert terms["data"] > 1e-2
 
 
+MEAN = do.Integral(do.quadrature.Limits(0.0, 1.0)).estimate(KEY, 8)
+
 test_errors = refusals(
     {
         r"^Neumann expects a part with an outward normal, got Faces\(.*\), which has none: "
@@ -261,6 +263,15 @@ test_errors = refusals(
         r"b·∇ I\[0, 1\] of u at a point has shape \(2,\), and what is": lambda: (
             do.pde.Neumann(0.0, on=WALL, component=(0, 1)).draw(KEY, 4)[0].misfit(flow)
         ),
+        "Condition expects at least one point; a mean over none": lambda: (
+            do.pde.Dirichlet(0.0, on=BALL.boundary).draw(KEY, 0)[0].misfit(jnp.sum)
+        ),
+        r"Matching expects a step in the form of one point, with arrays of shape \(2,\)": lambda: (
+            do.equations.Matching(do.Identity(), jnp.zeros((3, 2)), jnp.ones(1)).misfit(jnp.sum)
+        ),
+        r"one number as its weight, got .* a weight of shape \(2,\)": lambda: do.equations.Sampled(
+            MEAN, jnp.zeros((1, 1)), jnp.zeros(1), jnp.ones(2)
+        ).misfit(jnp.sum),
     },
     {
         r"^Neumann expects a part of a boundary, such as box.face\(0, 'lower'\) or "
@@ -270,6 +281,12 @@ test_errors = refusals(
         ),
         r"Prescribed expects an operator, such as diffop.Partial\(0\), got 1.0": lambda: (
             do.pde.Prescribed(1.0, 0.0, on=WALL)
+        ),
+        "a condition expects a number as its weight, got 'x'": lambda: do.pde.Dirichlet(
+            0.0, on=WALL, weight="x"
+        ),
+        r"Periodic expects several orders, such as orders=\(0, 1\), got 1": lambda: do.pde.Periodic(
+            on=WALL, orders=1
         ),
         "Initial expects a domain with time, a diffop.pde.SpaceTime, got Box": lambda: (
             do.pde.Initial(0.0, on=SQUARE)

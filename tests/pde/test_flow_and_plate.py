@@ -48,6 +48,11 @@ def test_the_flow_solves_the_navier_stokes_equations(name, getkey):
     np.testing.assert_allclose(mass, 0, atol=1e-12)
 
 
+def test_the_rate_of_a_fast_flow():
+    """−4π²/Re up to 4π²/Re², as both terms of its formula are nearly Re/2."""
+    assert do.pde.Kovasznay(1e9).rate == pytest.approx(-4e-9 * np.pi**2, rel=1e-12)
+
+
 def test_the_rate_at_re_40():
     """As in Kovasznay's paper: λ = 20 − √(400 + 4π²)."""
     assert FLOWS["Re 40"].rate == pytest.approx(-0.9637405441957, rel=1e-12)
@@ -152,6 +157,10 @@ def test_the_layer_solves_its_equation_and_has_its_data(diffusivity, getkey):
 test_what_cannot_be_is_refused = refusals(
     {
         "kovasznay expects a positive Reynolds number .*=0.0": lambda: do.pde.Kovasznay(0.0),
+        r"box with 2 coordinates, got .* domain=Ball": lambda: do.pde.Kovasznay(
+            40.0,
+            do.pde.Ball(2),  # pyright: ignore
+        ),
         "and a box with 2 coordinates": lambda: do.pde.Kovasznay(1.0, do.pde.Box((0,), (1,))),
         "plate expects a Poisson's ratio from 0 to below 1, got 1.0": lambda: do.pde.Plate(1.0),
         "expects a positive diffusivity, got -1.0": lambda: do.pde.ConvectionDiffusion(-1.0),
