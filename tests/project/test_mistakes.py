@@ -95,6 +95,9 @@ test_a_mistake_is_told_with_its_mend = refusals(
         "log expects names of trackers, such as .* got 'tensorboard'": lambda: do.train.check(
             do.train.Settings("kovasznay"), "never-made", log="tensorboard"
         ),
+        "march makes a .*Checkpoints for each window itself; say where .* by directory=": lambda: (
+            do.train.march(NET, lambda *_: LOSS, ADAM, 1, 1, key=KEY, checkpoints=None)
+        ),
         "windows of march must be an integer; got 2.0": lambda: do.train.march(
             NET, lambda *_: LOSS, ADAM, 1, 2.0, key=KEY
         ),

@@ -59,7 +59,7 @@ def march(
     **Returns:** a `diffop.train.Fit` for each window.
 
     **Raises:** `ValueError` if `windows` or `every` is less than 1, or `every` is given without a
-    directory, and `TypeError` if one is not an integer; otherwise as `diffop.train.fit`, in the
+    directory, and `TypeError` if one is not an integer, or `checkpoints` are given; otherwise as `diffop.train.fit`, in the
     window where it happens.
 
     !!! example
@@ -87,6 +87,11 @@ def march(
         raise ValueError(
             f"march expects a directory where there are checkpoints every so many steps, got "
             f"every={every} and directory=None."
+        )
+    if "checkpoints" in options:
+        raise TypeError(
+            "march makes a diffop.train.Checkpoints for each window itself; say where and how often "
+            "by directory= and every=."
         )
     windows = checked_integer(windows, "windows of march", 1)
     every = steps if every is None else min(checked_integer(every, "every of march", 1), steps)
