@@ -97,6 +97,40 @@ CASES = {
 test_refused = refusals({re.escape(words): call for words, call in CASES.items()})
 
 
+def of_cubes(weights):
+    equation = do.equations.Equation.linear(do.Laplacian(), lambda x: -4.0)
+    made = do.losses.ResidualLoss(
+        equation, points=jnp.ones((3, 2)), probes="exact", weights=weights
+    )
+    return made(lambda x: jnp.sum(x**4), KEY)
+
+
+def test_the_slope_by_a_weight_of_nothing():
+    """The loss is linear in it: 28² at every weight."""
+    for weight in (0.0, 1e-20, 1.0):
+        np.testing.assert_allclose(jax.grad(of_cubes)(weight), 28.0**2, rtol=1e-6)
+    assert of_cubes(0.0) < 1e-30
+
+
+def test_weights_of_complex_residuals():
+    equation = do.equations.Equation(do.Laplacian(), lambda v, x: jax.lax.complex(v, 2 * v))
+    losses = [
+        do.losses.ResidualLoss(equation, points=POINTS, probes="exact", weights=weight)(
+            lambda x: jnp.sum(x**4), KEY
+        )
+        for weight in (None, 2.0)
+    ]
+    np.testing.assert_allclose(losses[1], 2 * losses[0], rtol=1e-6)
+
+
+def test_none_among_the_entries_of_a_system():
+    equation = do.equations.Equation(
+        {"l": do.Laplacian()}, lambda v, x: {"momentum": v["l"], "mass": None}
+    )
+    with pytest.raises(ValueError, match="a number for each equation.* got None"):
+        do.losses.ResidualLoss(equation, points=POINTS, probes="exact")(jnp.sum, KEY)
+
+
 @pytest.mark.parametrize(
     "weights", [np.array([1.0, 2.0, 3.0]), jnp.array([1.0, 2.0, 3.0]), (1.0, 2.0, 3.0)]
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.streams import stream
 
 from .. import jaxprs
 
@@ -41,6 +42,17 @@ def test_the_best_normal_density_has_the_covariance_of_the_points():
 
 
 @pytest.mark.parametrize("way", ["hutchinson", "sliced"])
+def test_the_key_of_the_points_may_be_the_key_of_the_directions(way):
+    """Signs by the bits of the points would be theirs: −1.5 for −0.27."""
+    key = jax.random.key(0)
+    points = jax.random.normal(key, (20_000, 2), jnp.float32)
+    log_q = lambda x: -((x[0] * x[1]) ** 2) / 4
+    exact = do.losses.score_matching(log_q, points)
+    estimate = do.losses.score_matching(log_q, points, key, way=way)
+    np.testing.assert_allclose(estimate, exact, atol=0.1)
+
+
+@pytest.mark.parametrize("way", ["hutchinson", "sliced"])
 @pytest.mark.parametrize("name", MODELS)
 def test_estimates_are_unbiased(name, way):
     """The mean over all signs in three dimensions, at one point."""
@@ -50,7 +62,8 @@ def test_estimates_are_unbiased(name, way):
         jax.vmap(lambda key: do.losses.score_matching(MODELS[name], x, key, way=way))
     )
     keys = jax.random.split(jax.random.key(1), 4000)
-    signs = jax.vmap(lambda key: jax.random.rademacher(key, x.shape, x.dtype))(keys)
+    of_signs = jax.vmap(lambda key: stream(key, "directions of a score"))(keys)
+    signs = jax.vmap(lambda key: jax.random.rademacher(key, x.shape, x.dtype))(of_signs)
     _, first = np.unique(np.asarray(signs).reshape(len(keys), 3), axis=0, return_index=True)
     assert len(first) == 8
     np.testing.assert_allclose(np.mean(estimate(keys)[first]), exact)

@@ -18,6 +18,7 @@ from ..train.toy import Frozen
 pytestmark = pytest.mark.usefixtures("x64")
 
 DIM = 3
+KEY = jax.random.key(0)
 
 
 def allen_cahn():
@@ -151,6 +152,26 @@ def test_a_pinn_has_it_too():
         return pinn.loss(points, gpinn=0.5), jnp.mean(value**2 + 0.5 * jnp.sum(gradient**2, axis=1))
 
     np.testing.assert_allclose(*both(), rtol=1e-12)
+
+
+def test_systems_of_any_types():
+    """Entries in single and double precision, and an integer: beside the same by jets."""
+    points = jnp.asarray(np.random.default_rng(0).normal(size=(4, 2)), jnp.float32)
+
+    def residual(v, x):
+        return {"a": v, "b": v.astype(jnp.float64) ** 2, "c": 2}
+
+    found = [
+        do.losses.ResidualLoss(
+            do.equations.Equation(do.Laplacian(), residual),
+            probes="exact",
+            points=points,
+            gpinn=0.1,
+            gpinn_terms=terms,
+        )(lambda x: jnp.sum(x**3), KEY)
+        for terms in (None, 2)
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
 
 def test_without_a_reverse_mode():

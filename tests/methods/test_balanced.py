@@ -173,9 +173,24 @@ def fitted(loss, **options):
     return lambda: do.train.fit(jnp.ones(2), loss, method, 1, key=KEY)
 
 
+def test_residuals_without_names():
+    """They are those of "loss", as without balance."""
+
+    class Loss:
+        def residuals(self, model, key):
+            return model - 2.0
+
+        def terms(self, model, key):
+            return {"loss": jnp.sum((model - 2.0) ** 2)}
+
+    method = do.methods.Balanced(do.methods.GaussNewton(), terms=("loss",))
+    fit = do.train.fit(jnp.ones(2), Loss(), method, 3, key=jax.random.key(0))
+    np.testing.assert_allclose(fit.model, 2.0, rtol=1e-5)
+
+
 test_bad_input = refusals(
     {
-        "at least one step between new weights, and a keep of .*, got every=0 and keep=0.9": (
+        "steps between new weights, must be at least 1; got 0": (
             lambda: do.methods.Balanced(optax.adam(1e-3), every=0)
         ),
         "Balanced changes the loss between steps, and LBFGS compares these; take an opt": (

@@ -194,12 +194,16 @@ test_settings_that_make_no_sense = refusals(
         "expects adaptive=True with acceleration, whose steps are not made where they be": lambda: (
             do.methods.GaussNewton(acceleration=True)
         ),
-        "at least 0 halvings, got -1; 0 is for steps": lambda: do.methods.GaussNewton(halvings=-1),
-        "Cholesky expects chunk and most of at least 1, got 0 and": lambda: do.methods.Cholesky(0),
-        "QR expects chunk and most of at least 1, got None and 0": lambda: do.methods.QR(most=0),
-        "at least one iteration and a tolerance .* got 0": lambda: do.methods.ConjugateGradients(0),
-        "of at least 0, got 100 and -1.0": lambda: do.methods.ConjugateGradients(tolerance=-1.0),
-        "a history of at least 1, got 0": lambda: do.methods.LBFGS(0),
+        "halvings of GaussNewton must be at least 0; got -1": lambda: do.methods.GaussNewton(
+            halvings=-1
+        ),
+        "chunk of Cholesky, .* must be at least 1; got 0": lambda: do.methods.Cholesky(0),
+        "most of QR must be at least 1; got 0": lambda: do.methods.QR(most=0),
+        "iterations of .* must be at least 1; got 0": lambda: do.methods.ConjugateGradients(0),
+        "a tolerance of at least 0, got -1.0": lambda: do.methods.ConjugateGradients(
+            tolerance=-1.0
+        ),
+        "the history of LBFGS must be at least 1; got 0": lambda: do.methods.LBFGS(0),
         "GaussNewton expects real parameters, got complex ones": lambda: do.train.State.initial(
             jnp.ones(2, complex), do.methods.GaussNewton()
         ),
@@ -243,14 +247,84 @@ def test_too_many_residuals_for_a_matrix(solver):
 
 @pytest.mark.parametrize(
     ("method", "within"),
-    [(do.methods.LBFGS(), 1e-3), (optax.sgd(0.1), 1e-12), (optax.adam(0.1), 1e-4)],
+    [(do.methods.LBFGS(), 1e-12), (optax.sgd(0.1), 1e-12), (optax.adam(0.1), 1e-4)],
 )
 def test_complex_parameters(method, within):
     """|z − (1 + 2i)|² has one minimum; JAX's gradient is the conjugate of the way up."""
     loss = lambda z, key: jnp.sum(jnp.abs(z - (1 + 2j)) ** 2)
     key = jax.random.key(0)
-    fit = do.train.fit(jnp.zeros(1, jnp.complex128), loss, method, 400, key=key)
-    np.testing.assert_allclose(fit.model, 1 + 2j, rtol=within)
+    fit = do.train.fit(jnp.array([1.0, 0.0], jnp.complex128), loss, method, 400, key=key)
+    np.testing.assert_allclose(fit.model, [1 + 2j] * 2, rtol=within)
+
+
+class Scaled(eqx.Module):
+    """Residuals of any size, of two parameters."""
+
+    size: float = eqx.field(static=True)
+
+    def residuals(self, model, key):
+        x = jnp.linspace(0, 1, 20)
+        return self.size * (model[0] * jnp.exp(model[1] * x) - 2 * jnp.exp(-x)) / 20**0.5
+
+
+SOLVERS = [do.methods.Cholesky(), do.methods.QR(), do.methods.ConjugateGradients()]
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-4, 1e7, 1e12])
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
+def test_steps_do_not_depend_on_the_unit_of_the_loss(solver, size):
+    """In single precision, whose largest number is 3e38."""
+    with jax.enable_x64(False):
+        one, other = (
+            do.train.fit(
+                jnp.ones(2), Scaled(each), do.methods.GaussNewton(solver=solver), 4, key=KEY
+            )
+            for each in (1.0, size)
+        )
+    np.testing.assert_allclose(other.model, one.model, rtol=1e-4)
+    np.testing.assert_allclose(one.model, [2.0, -1.0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
+def test_a_loss_that_does_not_change_moves_nothing(solver):
+    class Constant:
+        def residuals(self, model, key):
+            return jnp.array([1.0, 2.0]) + 0 * model
+
+    fit = do.train.fit(jnp.ones(2), Constant(), do.methods.GaussNewton(solver=solver), 3, key=KEY)
+    np.testing.assert_array_equal(fit.losses, [5.0] * 3)
+    np.testing.assert_array_equal(fit.model, [1.0, 1.0])
+
+
+def test_layers_that_see_complex_numbers():
+    """Point by point, where Cholesky takes factors of real layers, and all at once."""
+    x = jax.random.normal(KEY, (5, 40))
+
+    def residual(model, x):
+        return jnp.sum(jnp.cos(jnp.exp(1j * x) @ model["W"]))
+
+    class AtPoints:
+        def pointwise(self, model, key):
+            return {"a": do.losses.Pointwise(residual, x)}
+
+    class Together:
+        def residuals(self, model, key):
+            return jax.vmap(lambda each: residual(model, each))(x)
+
+    model = {"W": jax.random.normal(KEY, (40, 40)) / 40}
+    with jax.numpy_dtype_promotion("standard"):  # a product of complex and real arrays
+        found = [
+            do.train.fit(model, loss, do.methods.GaussNewton(), 4, key=KEY).losses
+            for loss in (AtPoints(), Together())
+        ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+
+
+def test_parameters_of_fewer_digits_than_the_loss():
+    loss = lambda model, key: jnp.sum((model.astype(jnp.float64) - 2) ** 2)
+    fit = do.train.fit(jnp.ones(2, jnp.float32), loss, do.methods.LBFGS(), 5, key=KEY)
+    assert fit.model.dtype == jnp.float32
+    np.testing.assert_allclose(fit.model, 2.0, rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", [do.methods.GaussNewton(), do.methods.LBFGS()])

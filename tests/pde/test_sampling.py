@@ -114,6 +114,30 @@ def test_chosen_points_are_different_ones_of_the_pool(getkey):
     assert sorted(points[:, 0].tolist()) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("size", [1e-12, 1e10])
+def test_residuals_of_any_size(size):
+    """Their powers leave the range of single precision."""
+
+    def first(key, size):
+        return do.losses.residual_adaptive(
+            key, lambda x: size * x[0], pool_of, 1, pool=4, power=4, floor=0.0
+        )[0, 0]
+
+    keys = jax.random.split(jax.random.key(0), 100)
+    with jax.enable_x64(False):
+        found = [
+            jax.jit(jax.vmap(lambda key, size=each: first(key, size)))(keys) for each in (1.0, size)
+        ]
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_residual_that_is_not_finite_is_chosen(value, getkey):
+    residual = lambda x: jnp.where(x[0] == 2, value, 1e-6 * x[0])
+    points = do.losses.residual_adaptive(getkey(), residual, pool_of, 1, pool=4, power=8, floor=0.0)
+    assert float(points[0, 0]) in (2.0, 3.0)  # 3 has the largest of the others
+
+
 def test_where_nothing_is_left_all_points_are_alike(getkey):
     points = do.losses.residual_adaptive(
         getkey(), lambda x: 0 * x[0], pool_of, 3, pool=9, floor=0.0

@@ -77,8 +77,8 @@ test_a_mistake_is_told_with_its_mend = refusals(
         r"fresh points at each step, .* or diffop.methods.LBFGS\(\)": lambda: fit(
             optimiser=optax.lbfgs()
         ),
-        r"one number, got an array of shape \(2,\); take its mean": lambda: fit(
-            lambda model, key: jax.vmap(model)(jnp.ones((2, 2)))
+        r"one real number, got an array of shape \(2,\) and type float32; take its mean": lambda: (
+            fit(lambda model, key: jax.vmap(model)(jnp.ones((2, 2))))
         ),
         r"fit expects checkpoints such as diffop.train.Checkpoints\('out'\), got 'out'": lambda: (
             do.train.fit(NET, LOSS, ADAM, 1, key=KEY, checkpoints="out")  # pyright: ignore
@@ -95,7 +95,7 @@ test_a_mistake_is_told_with_its_mend = refusals(
         "log expects names of trackers, such as .* got 'tensorboard'": lambda: do.train.check(
             do.train.Settings("kovasznay"), "never-made", log="tensorboard"
         ),
-        "march makes a .*Checkpoints for each window itself; say where .* by directory=": lambda: (
+        "march makes a .*Checkpoints for each window itself; say where by directory=": lambda: (
             do.train.march(NET, lambda *_: LOSS, ADAM, 1, 1, key=KEY, checkpoints=None)
         ),
         "windows of march must be an integer; got 2.0": lambda: do.train.march(

@@ -74,6 +74,24 @@ def test_wrong_schemes(name):
     assert reason in str(caught.value)
 
 
+def test_equal_schemes_are_one_in_a_set():
+    J, K = do.schemes.Jet({1: "x"}), do.schemes.Jet({1: "y"})
+    ways = [do.schemes.Scheme(r) for r in ({"x": J[1], "y": K[1]}, {"y": K[1], "x": J[1]})]
+    assert ways[0] == ways[1]
+    assert len(set(ways)) == 1
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_what_is_no_readout():
+    J = do.schemes.Jet({1: "x"})
+    for given in (3, J):
+        with pytest.raises(TypeError, match="a readout for 'x', such as Jet"):
+            do.schemes.Scheme({"x": given})  # pyright: ignore
+    for powers in ((), (-1, 2), (0,)):
+        with pytest.raises(ValueError, match="powers of at least 1"):
+            do.schemes.polarisation(powers)
+
+
 def test_amplification():
     """The magnitudes of all that is added, where what is left is one."""
     assert Scheme({"iij": Jet({2: "i", 3: "j"})[7] / 105}).amplification == 1

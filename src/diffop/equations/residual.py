@@ -57,7 +57,7 @@ def _evaluated(equation: AbstractEquation, values: PyTree, args: tuple[PyTree, .
         raise ValueError(
             f"the residual asks for {error}; the values that it is given are {names}."
         ) from error
-    leaves = jax.tree.leaves(value)
+    leaves = jax.tree.leaves(value, is_leaf=lambda each: each is None)
     for leaf in leaves or [value]:
         if not isinstance(leaf, jax.Array | np.ndarray | np.generic | int | float | complex):
             raise ValueError(

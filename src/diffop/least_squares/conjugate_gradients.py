@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import kernels
 from ..scalars import plain
+from ..terms.arguments import checked_integer
 from .linear import AbstractSolver, Solution
 from .vector import ParameterVector, Residuals
 
@@ -31,7 +32,8 @@ class ConjugateGradients(AbstractSolver):
     - `tolerance`: it ends when the residual of the linear equations, relative to their right side,
         is this small.
 
-    **Raises:** `ValueError` if `iterations` is less than 1 or `tolerance` is negative.
+    **Raises:** `ValueError` if `iterations` is less than 1 or `tolerance` is negative; `TypeError`
+    for iterations that are not an integer.
 
     !!! example
 
@@ -46,10 +48,10 @@ class ConjugateGradients(AbstractSolver):
     tolerance: float = eqx.field(static=True, converter=plain, default=1e-8)
 
     def __check_init__(self) -> None:
-        if self.iterations < 1 or not self.tolerance >= 0:
+        checked_integer(self.iterations, "iterations of ConjugateGradients", 1)
+        if not self.tolerance >= 0:
             raise ValueError(
-                f"ConjugateGradients expects at least one iteration and a tolerance of at least 0, "
-                f"got {self.iterations} and {self.tolerance}."
+                f"ConjugateGradients expects a tolerance of at least 0, got {self.tolerance}."
             )
 
     def solve(
@@ -67,18 +69,27 @@ class ConjugateGradients(AbstractSolver):
         def pull(dual: Float[Array, " rows"]) -> ParameterVector:
             return transposed(dual)[0]
 
-        signs = jax.random.rademacher(key, theta.shape, theta.dtype)
-        shift = damping * jnp.mean(push(signs) ** 2)
+        along = push(jax.random.rademacher(key, theta.shape, theta.dtype))
+        # J and e in units of about their size: the iteration has their fourth and sixth powers
+        unit = _size(along)
+        shift = damping * jnp.mean((along / unit) ** 2)
 
         def solved(missed: Float[Array, " rows"]) -> ParameterVector:
+            size = _size(missed)
             moved, _ = jax.scipy.sparse.linalg.cg(
-                lambda d: pull(push(d)) + shift * d,
-                pull(missed),
+                lambda d: pull(push(d) / unit) / unit + shift * d,
+                pull(missed / size) / unit,
                 tol=self.tolerance,
                 maxiter=self.iterations,
             )
-            return moved
+            return moved * (size / unit)
 
         missed = values - push(prior)
         moved = solved(missed)
         return values, Solution(prior + moved, missed - push(moved), solved)
+
+
+def _size(values: Float[Array, " rows"]) -> Float[Array, ""]:
+    """The largest magnitude; 1 if all are 0."""
+    largest = jnp.max(jnp.abs(values))
+    return jnp.where(largest > 0, largest, 1)

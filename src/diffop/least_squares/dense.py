@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..scalars import plain
+from ..terms.arguments import checked_integer
 from .jacobian import JacobianRows, jacobian
 from .kernel import KernelPlan, kernel, planned, times_transpose
 from .linear import AbstractSolver, Solution
@@ -33,11 +34,10 @@ class AbstractDenseSolver(AbstractSolver):
     most: int = eqx.field(static=True, converter=plain, default=10_000)
 
     def __check_init__(self) -> None:
-        if self.most < 1 or (self.chunk is not None and self.chunk < 1):
-            raise ValueError(
-                f"{type(self).__name__} expects chunk and most of at least 1, got {self.chunk} and "
-                f"{self.most}; leave chunk out for all points at once."
-            )
+        name = type(self).__name__
+        checked_integer(self.most, f"most of {name}", 1)
+        if self.chunk is not None:
+            checked_integer(self.chunk, f"chunk of {name}, the points at once,", 1)
 
     def solve(
         self,
@@ -93,7 +93,7 @@ class Cholesky(AbstractDenseSolver):
     - `most`: the largest allowed m.
 
     **Raises:** `ValueError` if `chunk` or `most` is less than 1, and at the first step if m is
-    larger than `most`.
+    larger than `most`; `TypeError` if one is not an integer.
 
     !!! example
 
@@ -177,7 +177,12 @@ def _derivatives(
 ) -> tuple[RowValues, JacobianRows, Scalar]:
     """r, J and λ."""
     values, rows = jacobian(residuals, chunk)
-    return values, rows, damping * jnp.sum(rows**2) / len(rows)
+    return values, rows, _shift(damping, jnp.sum(rows**2) / len(rows))
+
+
+def _shift(damping: Scalar, mean: Scalar) -> Scalar:
+    """λ; 1 if J vanishes, where any positive number gives d = 0."""
+    return jnp.where(mean > 0, damping * mean, 1)
 
 
 def _by_layers(
@@ -185,7 +190,7 @@ def _by_layers(
 ) -> Factorised:
     """By the kernel alone; J d is a forward derivative and Jᵀ w a reverse one."""
     values, formed = kernel(residuals, plan, chunk)
-    shift = damping * jnp.trace(formed) / len(formed)
+    shift = _shift(damping, jnp.trace(formed) / len(formed))
     inverse = _inverse(formed, shift)
 
     def push(direction: ParameterVector) -> RowValues:

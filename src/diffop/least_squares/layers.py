@@ -192,8 +192,11 @@ def _uses(program: Program, ranks: Sequence[int]) -> tuple[set[int], dict[int, U
 
 
 def _summed(eqn: jex.JaxprEqn) -> tuple[int, int] | None:
-    """The axis of each operand over which a product sums, if there is one and no common axis."""
-    if eqn.primitive.name != "dot_general":
+    """The axis of each operand over which a product sums, if there is one and no common axis, and
+    all numbers are real: gradients are the real parts of products of complex factors.
+    """
+    kinds: list[Any] = [var.aval for var in (*eqn.invars, *eqn.outvars)]
+    if eqn.primitive.name != "dot_general" or any(map(jnp.iscomplexobj, kinds)):
         return None
     (left, right), batch = eqn.params["dimension_numbers"]
     return None if any(batch) or len(left) != 1 else (left[0], right[0])

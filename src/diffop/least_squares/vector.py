@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.methods import has_method
-from ..losses.pointwise import Pointwise
+from ..losses.pointwise import Pointwise, by_name
 from .protocol import HasPointwise, HasResiduals
 
 ParameterVector: TypeAlias = Float[Array, " parameters"]
@@ -115,8 +115,7 @@ def _all_at_once(
     loss: HasResiduals, model: Callable, parameters: PyTree, kind: Any, key: PRNGKeyArray
 ) -> tuple[ResidualBlock, ...]:
     def values(parameters: PyTree) -> dict[str, PyTree]:
-        residuals = loss.residuals(model(parameters), key)
-        return residuals if isinstance(residuals, dict) else {"loss": residuals}
+        return by_name(loss.residuals(model(parameters), key))
 
     sizes = {
         name: _size(_real(lambda p, name=name: values(p)[name], kind), parameters)

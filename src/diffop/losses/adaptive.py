@@ -27,7 +27,8 @@ def residual_adaptive(
     A pool of points x is drawn. Of these, `count` different points are drawn one after another,
     with probabilities proportional to $|r(x)|^k$ / mean $|r|^k + c$, where $|r|$ is the norm of all
     entries of r. Large k and small c follow the residual closely; k = 0 or large c leave the points
-    as they are drawn. A mean over the chosen points has the weights of these probabilities.
+    as they are drawn. A mean over the chosen points has the weights of these probabilities. A
+    residual that is not finite counts as the largest, so that the loss shows it.
 
     Source: Wu et al. 2023, "A comprehensive study of non-adaptive and residual-based adaptive
     sampling for physics-informed neural networks" (RAD).
@@ -73,7 +74,11 @@ def residual_adaptive(
     pool_key, choice_key = stream(key, "pool"), stream(key, "choice from the pool")
     points = sample(pool_key, pool)
     check_arguments("the residual", residual, points)
-    sizes = at_each(lambda *args: _size(residual(*args)), points) ** power
+    sizes = at_each(lambda *args: _size(residual(*args)), points)
+    finite = jnp.isfinite(sizes)
+    # in units of the largest: its power is in range. What is not finite counts as the largest
+    largest = jnp.max(sizes, initial=0, where=finite)
+    sizes = jnp.where(finite, sizes / jnp.where(largest > 0, largest, 1), 1) ** power
     # if all residuals are 0, all points are equally likely
     mean = jnp.mean(sizes)
     weights = jnp.where(mean > 0, sizes / jnp.where(mean > 0, mean, 1), 1) + floor

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.methods import has_method
-from .pointwise import NamedPointwise, Pointwise
+from .pointwise import NamedPointwise, Pointwise, by_name
 
 LossWeights = dict[str, Float[Array, ""]]
 
@@ -36,7 +36,7 @@ def _terms(loss: Any, weights: LossWeights, u: PyTree, key: PRNGKeyArray) -> dic
 
 
 def _residuals(loss: Any, weights: LossWeights, u: PyTree, key: PRNGKeyArray) -> dict[str, PyTree]:
-    found = loss.residuals(u, key)
+    found = by_name(loss.residuals(u, key))
     return {name: _times_root(weights[name], each) for name, each in found.items()}
 
 

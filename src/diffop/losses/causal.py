@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from ..equations.points import Points, at_each, check_arguments
 from ..scalars import plain
+from ..terms.arguments import checked_integer
 from ..terms.shapes import check_shape
 
 
@@ -44,7 +45,8 @@ class Causal(eqx.Module):
         slice counts only after all earlier slices have a mean square of less than $1/ε$.
     - `slices`: how many, at most one for each point.
 
-    **Raises:** `ValueError` if `tolerance` is not positive or `slices` is less than 1.
+    **Raises:** `ValueError` if `tolerance` is not positive or `slices` is less than 1; `TypeError`
+    for slices that are not an integer.
 
     !!! example
 
@@ -64,11 +66,11 @@ class Causal(eqx.Module):
     slices: int = eqx.field(static=True, converter=plain, default=32)
 
     def __check_init__(self) -> None:
-        if not (self.tolerance > 0 and math.isfinite(self.tolerance)) or self.slices < 1:
+        checked_integer(self.slices, "slices of Causal", 1)
+        if not (self.tolerance > 0 and math.isfinite(self.tolerance)):
             raise ValueError(
-                "Causal expects a finite positive tolerance and at least one slice, got "
-                f"tolerance={self.tolerance} and slices={self.slices}; leave causal weights out "
-                "for all weights 1."
+                f"Causal expects a finite positive tolerance, got {self.tolerance}; leave causal "
+                "weights out for all weights 1."
             )
 
     def weights(self, squares: Float[Array, " count"], points: Points) -> Float[Array, " count"]:

@@ -46,6 +46,11 @@ NamedPointwise: TypeAlias = dict[str, Pointwise | Sequence[Pointwise]]
 """By the names of a loss's terms."""
 
 
+def by_name(residuals: PyTree) -> dict[str, PyTree]:
+    """The residuals of a loss by the names of its terms; without names they are those of "loss"."""
+    return residuals if isinstance(residuals, dict) else {"loss": residuals}
+
+
 def of_condition(condition: AnyCondition, weight: int | float) -> Pointwise:
     """The pointwise residuals of a condition; one of a user's class counts as one point."""
     if not isinstance(condition, Condition):

@@ -28,6 +28,7 @@ from ..equations.residual import residual_of
 from ..estimators.norms import norm_over_first
 from ..operators.base import Operator
 from ..terms.arguments import is_operator
+from ..terms.evaluate import floating
 from .enhancement import Coordinates, OneCoordinate
 from .weights import weighted_residual
 
@@ -68,7 +69,7 @@ def with_gradient(function: Callable[[OnePoint], PyTree]) -> Callable[[OnePoint]
                 "its components by jets."
             ) from error
         _, unravel = _ravelled(value)
-        return Residual(value, jax.vmap(unravel)(rows.T))
+        return Residual(value, jax.vmap(unravel)(rows.T.astype(entries.dtype)))
 
     return at
 
@@ -117,7 +118,7 @@ def residual(
     - `point`: the point.
     """
     value, derivative = jax.linearize(
-        weighted_residual(residual_of(equation, u), weights), values["own"], point
+        floating(weighted_residual(residual_of(equation, u), weights)), values["own"], point
     )
     gradient = [
         derivative(tangents, _unit(j, point))

@@ -33,6 +33,7 @@ from ..estimators.together import exact
 from ..operators.elementary import Directional, Identity
 from ..operators.laplacian import Laplacian
 from ..operators.vector import Divergence, Gradient
+from ..streams import stream
 from ..terms.arguments import described
 
 WAYS = ("exact", "hutchinson", "sliced")
@@ -86,7 +87,8 @@ def score_matching(
     is_score = _is_score(model, points)
     if key is None:
         return jnp.mean(jax.vmap(lambda x: _exact(model, x, is_score))(points))
-    signs = jax.random.rademacher(key, points.shape, points.dtype)
+    signs_key = stream(key, "directions of a score")  # the key may have drawn the points
+    signs = jax.random.rademacher(signs_key, points.shape, points.dtype)
     return jnp.mean(jax.vmap(lambda x, v: _along(model, x, v, is_score, way))(points, signs))
 
 

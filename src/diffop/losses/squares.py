@@ -32,7 +32,6 @@ the network's parameters θ, so E[∂_θ loss] = ∂_θ E[loss]: if the mean of 
 of its gradient is, too.
 """
 
-import operator
 from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias, final
@@ -46,6 +45,7 @@ from ..array_types import Key
 from ..equations.points import OnePoint, Points, arguments
 from ..estimators.together import Joint, JointDraws
 from ..streams import stream
+from ..terms.evaluate import sum_of_two
 from .residual import Residual, with_gradient
 
 
@@ -145,7 +145,7 @@ def of_points(residuals: PyTree, factors: Float[Array, " count"]) -> PyTree:
 def sum_at_points(squares: PyTree) -> Float[Array, " count"]:
     """The sum over all entries of a residual, at each point."""
     sums = jax.tree.map(lambda leaf: jnp.sum(leaf.reshape(len(leaf), -1), axis=1), squares)
-    return jax.tree.reduce(operator.add, sums)
+    return jax.tree.reduce(sum_of_two, sums)
 
 
 def mean_over_points(squares: PyTree) -> Float[Array, ""]:
@@ -153,7 +153,7 @@ def mean_over_points(squares: PyTree) -> Float[Array, ""]:
     pytree of arrays. Points are the first axes.
     """
     means = jax.tree.map(lambda leaf: jnp.sum(leaf) / leaf.shape[0], squares)
-    return jax.tree.reduce(operator.add, means)
+    return jax.tree.reduce(sum_of_two, means)
 
 
 def biased(random: RandomResidual) -> PyTree:

@@ -29,7 +29,10 @@ def _times_roots(residual: PyTree, weights: PyTree) -> PyTree:
         )
 
     def times_root(leaf: Array, weight: Any) -> Array:
-        return leaf * jnp.sqrt(jnp.asarray(weight, jnp.real(leaf).dtype))
+        kind = jnp.real(leaf).dtype
+        # at 0 the square of the root has a derivative, which the root itself has not
+        root = jnp.sqrt(jnp.asarray(weight, kind) + jnp.finfo(kind).tiny)
+        return leaf * root.astype(leaf.dtype)
 
     return jax.tree.map(times_root, residual, weights)
 

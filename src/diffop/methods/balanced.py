@@ -13,6 +13,7 @@ from jaxtyping import Array, PRNGKeyArray, PyTree
 from ..equations.methods import has_method
 from ..losses.balance import LossWeights, gradient_norms, loss_with_weights, rebalanced
 from ..scalars import plain
+from ..terms.arguments import checked_integer
 from .base import AbstractMethod, Evaluated, Objective, step_key
 from .first_order import as_method
 from .lbfgs import LBFGS
@@ -65,7 +66,8 @@ class Balanced(AbstractMethod):
     **Returns:** an optimiser for `diffop.train.fit`, whose loss has a method `terms`.
 
     **Raises:** `ValueError` if `every` is less than 1, `keep` is not in [0, 1), or the optimiser is
-    `diffop.methods.LBFGS`, whose loss has to stay the same; from `fit`, `TypeError` if the loss has
+    `diffop.methods.LBFGS`, whose loss has to stay the same; `TypeError` for an `every` that is not
+    an integer, and for names that are one string; from `fit`, `TypeError` if the loss has
     no terms, and `ValueError` if it has others.
 
     !!! example
@@ -98,11 +100,11 @@ class Balanced(AbstractMethod):
         keep: int | float = 0.9,
         terms: tuple[str, ...] = ("residual", "gpinn", "data"),
     ):
-        if every < 1 or not 0 <= keep < 1:
-            raise ValueError(
-                "Balanced expects at least one step between new weights, and a keep of at least 0 "
-                f"and less than 1, got every={every} and keep={keep}."
-            )
+        every = checked_integer(every, "every of Balanced, the steps between new weights,", 1)
+        if not 0 <= keep < 1:
+            raise ValueError(f"Balanced expects a keep of at least 0 and less than 1, got {keep}.")
+        if isinstance(terms, str):
+            raise TypeError(f"Balanced expects the names of terms in a tuple, got {terms!r}.")
         if isinstance(optimiser, LBFGS):
             raise ValueError(
                 "Balanced changes the loss between steps, and LBFGS compares these; take an "

@@ -6,12 +6,16 @@ from functools import reduce
 from typing import Any, NamedTuple, final
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..complete import Complete
 from ..equations.methods import has_method
 from ..streams import stream
+
+_NUMBERS = jax.Array, np.ndarray, np.generic, float
 
 
 @final
@@ -36,17 +40,24 @@ class Objective(NamedTuple):
     def __call__(self, parameters: PyTree, key: PRNGKeyArray) -> Evaluated:
         """The loss. If it has a method `terms` it is their sum; otherwise it is its only term.
 
-        **Raises:** `TypeError` for a loss that is not a single number.
+        **Raises:** `TypeError` for a loss that is not a single real number.
         """
         model = eqx.combine(parameters, self.static)
         if has_method(self.loss, "terms"):
             terms = self.loss.terms(model, key)
             return Evaluated(reduce(operator.add, terms.values()), terms)
         value = self.loss(model, key)
-        if np.ndim(value):
+        if not isinstance(value, _NUMBERS):
             raise TypeError(
-                f"fit expects a loss whose value is one number, got an array of shape "
-                f"{np.shape(value)}; take its mean, such as jnp.mean(residuals**2)."
+                f"fit expects a loss whose value is one real number, got {value!r} of type "
+                f"{type(value).__name__}; return a scalar, or give the loss a method `terms`."
+            )
+        value = jnp.asarray(value)
+        if value.ndim or not jnp.issubdtype(value.dtype, jnp.floating):
+            raise TypeError(
+                f"fit expects a loss whose value is one real number, got an array of shape "
+                f"{value.shape} and type {value.dtype}; take its mean, such as "
+                "jnp.mean(jnp.abs(residuals) ** 2)."
             )
         return Evaluated(value, {"loss": value})
 

@@ -15,6 +15,7 @@ from ..least_squares.linear import AbstractSolver, Solution
 from ..least_squares.vector import ParameterVector, Residuals, check_residuals, usual_damping
 from ..scalars import plain
 from ..streams import stream
+from ..terms.arguments import checked_integer
 from .base import AbstractMethod, Evaluated, Objective, step_key
 from .search import adapted, halved
 
@@ -49,13 +50,14 @@ class GaussNewton(AbstractMethod):
     points do not determine are kept from the last step, scaled by $μ$, so that many steps of few
     points act like one step of many. The size s is `learning_rate`, halved as long as this makes
     the loss at the step's points smaller, at most `halvings` times. If no size makes it smaller,
-    the step is not made; without `halvings` and `adaptive` every step is made. If points are few
+    the step is not made; if points are fixed all later steps are the same, so take `adaptive` then.
+    Without `halvings` and `adaptive` every step is made. If points are few
     for the parameters, a whole step also fits the noise of its residuals. Sizes that decay average
     over the points of many steps.
 
     With `adaptive` it is the Levenberg–Marquardt method. $λ$ falls to a third after a step that
-    reduced the loss by at least three quarters of what its linear model promised for s = 1, and
-    grows fourfold after a step that reduced it by less than a quarter.
+    reduced the loss by at least three quarters of what its linear model promised for a whole step,
+    of size `learning_rate`, and grows fourfold after a step that reduced it by less than a quarter.
 
     With `acceleration`, which needs `adaptive`, a step follows the curve $θ − s d − s² a/2$ instead
     of its tangent. With the second derivative $r''$ of the residuals along d, taken exactly, J a
@@ -88,7 +90,8 @@ class GaussNewton(AbstractMethod):
     - `adaptive`: whether it adapts.
     - `momentum`: $μ$, from 0 on and less than 1.
     - `halvings`: at most how often the step is halved; 0 for steps of size 1.
-    - `solver`: `diffop.methods.Cholesky()`, by a matrix of residuals by residuals, or
+    - `solver`: `diffop.methods.Cholesky()`, by a matrix of residuals by residuals;
+        `diffop.methods.QR()`, which allows smaller damping and takes longer; or
         `diffop.methods.ConjugateGradients()`, without a matrix.
     - `acceleration`: whether steps use the second derivative of the residuals too.
     - `learning_rate`: the largest size of a step, in (0, 1], or a schedule of it: a function of the
@@ -98,9 +101,10 @@ class GaussNewton(AbstractMethod):
     it sums: `diffop.methods.HasPointwise`, or `diffop.methods.HasResiduals`.
 
     **Raises:** `ValueError` if damping is negative, momentum not in [0, 1), halvings negative, a
-    learning rate that is a number not in (0, 1], or acceleration asked for without `adaptive`; from
-    `fit`, `TypeError` if the loss does not give the numbers whose squares it sums, or if a custom
-    solver does not support acceleration, and `ValueError` if parameters are complex.
+    learning rate that is a number not in (0, 1], or acceleration asked for without `adaptive`;
+    `TypeError` for halvings that are not an integer, and for no solver; from `fit`, `TypeError` if
+    the loss does not give the numbers whose squares it sums, or if a custom solver does not support
+    acceleration, and `ValueError` if parameters are complex.
 
     !!! example
 
@@ -143,10 +147,11 @@ class GaussNewton(AbstractMethod):
                 f"GaussNewton expects a momentum of at least 0 and less than 1, got "
                 f"{self.momentum}; 0 is for none."
             )
-        if self.halvings < 0:
-            raise ValueError(
-                f"GaussNewton expects at least 0 halvings, got {self.halvings}; 0 is for steps of "
-                f"size 1."
+        checked_integer(self.halvings, "halvings of GaussNewton", 0)
+        if not isinstance(self.solver, AbstractSolver):
+            raise TypeError(
+                "GaussNewton expects a solver, such as diffop.methods.Cholesky(), QR() or "
+                f"ConjugateGradients(), got {self.solver!r}."
             )
         rate = self.learning_rate
         if not callable(rate) and not 0 < rate <= 1:

@@ -9,6 +9,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..scalars import plain
+from ..terms.arguments import checked_integer
 from .base import AbstractMethod, Evaluated, Objective, step_key
 
 
@@ -21,7 +22,8 @@ class LBFGS(AbstractMethod):
     many points as the solution needs, since it sees no others.
 
     In single precision the line search ends when differences of the loss are rounding errors,
-    usually at a loss of about 1e-7 of the first; after that steps are nearly 0.
+    usually at a loss of about 1e-7 of the first; after that steps are nearly 0. Complex parameters
+    are two real ones each.
 
     Sources: Liu and Nocedal 1989, "On the limited memory BFGS method for large scale optimization";
     Nocedal and Wright 2006, "Numerical Optimization", chapters 3 and 7; `optax.lbfgs`.
@@ -32,7 +34,7 @@ class LBFGS(AbstractMethod):
 
     **Returns:** an optimiser for `diffop.train.fit`, for any loss.
 
-    **Raises:** `ValueError` if `history` is less than 1.
+    **Raises:** `ValueError` if `history` is less than 1; `TypeError` if it is not an integer.
 
     !!! example
 
@@ -51,11 +53,10 @@ class LBFGS(AbstractMethod):
     history: int = eqx.field(static=True, converter=plain, default=20)
 
     def __check_init__(self) -> None:
-        if self.history < 1:
-            raise ValueError(f"LBFGS expects a history of at least 1, got {self.history}.")
+        checked_integer(self.history, "the history of LBFGS", 1)
 
     def init(self, parameters: PyTree) -> PyTree:
-        return self._optimiser().init(parameters)
+        return self._optimiser().init(_real_parts(parameters))
 
     def step(
         self,
@@ -65,19 +66,37 @@ class LBFGS(AbstractMethod):
         key: PRNGKeyArray,
         index: Array,
     ) -> tuple[PyTree, PyTree, Evaluated]:
-        fixed = step_key(key, 0)
-
-        def loss(parameters: PyTree) -> Float[Array, ""]:
-            return objective(parameters, fixed).value
+        fixed, parts = step_key(key, 0), _real_parts(parameters)
 
         with jax.numpy_dtype_promotion("standard"):  # optax mixes integers and floats
-            value, gradient = optax.value_and_grad_from_state(loss)(parameters, state=memory)
+            kind = jnp.result_type(*jax.tree.leaves(parts))
+
+            def loss(parts: PyTree) -> Float[Array, ""]:
+                return objective(_joined(parts, parameters), fixed).value.astype(kind)
+
+            value, gradient = optax.value_and_grad_from_state(loss)(parts, state=memory)
             value = jnp.asarray(value)
             updates, memory = self._optimiser().update(
-                gradient, memory, parameters, value=value, grad=gradient, value_fn=loss
+                gradient, memory, parts, value=value, grad=gradient, value_fn=loss
             )
-            parameters = optax.apply_updates(parameters, updates)
+            parameters = _joined(optax.apply_updates(parts, updates), parameters)
         return parameters, memory, Evaluated(value, {"loss": value})
 
     def _optimiser(self) -> optax.GradientTransformationExtraArgs:
         return optax.lbfgs(memory_size=self.history)
+
+
+def _real_parts(parameters: PyTree) -> PyTree:
+    """Real and imaginary part of each complex array, in its place."""
+    return jax.tree.map(
+        lambda p: (jnp.real(p), jnp.imag(p)) if jnp.iscomplexobj(p) else p, parameters
+    )
+
+
+def _joined(parts: PyTree, like: PyTree) -> PyTree:
+    """The arrays of which these are the real parts, in the form of `like`."""
+    rest = iter(jax.tree.leaves(parts))
+    return jax.tree.map(
+        lambda p: jax.lax.complex(next(rest), next(rest)) if jnp.iscomplexobj(p) else next(rest),
+        like,
+    )

@@ -26,6 +26,8 @@ def polarisation(exponents: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], Fra
 
     - `exponents`: p, positive integers.
 
+    **Raises:** `ValueError` for others, or none.
+
     **Returns:**
 
     Pairs `(combination, weight)`; each combination has coprime entries, the first nonzero one
@@ -39,6 +41,8 @@ def polarisation(exponents: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], Fra
         polarisation((1, 1))  # xy = (x+y)²/4 − (x−y)²/4
         ```
     """
+    if not exponents or min(exponents) < 1:
+        raise ValueError(f"polarisation expects powers of at least 1; got {exponents}.")
     if len(exponents) == 1:
         return (((1,), Fraction(1)),)
     order = sum(exponents)

@@ -153,7 +153,7 @@ class Scheme:
     A scheme over coordinates can be a plan: `L.exact(u, plan=scheme)`.
 
     **Raises:** `ValueError` if a readout does not hold exactly its derivative; it names what else
-    the readout holds.
+    the readout holds. `TypeError` for anything but readouts.
 
     !!! example
 
@@ -171,6 +171,12 @@ class Scheme:
     name: str = "by hand"
 
     def __init__(self, readouts: Mapping[Any, Readout], name: str = "by hand") -> None:
+        for word, each in readouts.items():
+            if not isinstance(each, Readout):
+                raise TypeError(
+                    f"Scheme expects a readout for {word!r}, such as Jet({{1: 'x'}})[1], an output "
+                    f"of a jet; got {each!r}."
+                )
         collected = {alpha_of(word): each.collected() for word, each in readouts.items()}
         for alpha, readout in collected.items():
             _verify(alpha, readout)
@@ -178,7 +184,7 @@ class Scheme:
         object.__setattr__(self, "name", name)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.readouts.items()))
+        return hash((frozenset(self.readouts.items()), self.name))
 
     def over_coordinates(self) -> "Scheme":
         """The same with variables (argnum, coordinate): a plain coordinate belongs to argument 0.

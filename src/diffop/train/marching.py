@@ -59,8 +59,8 @@ def march(
     **Returns:** a `diffop.train.Fit` for each window.
 
     **Raises:** `ValueError` if `windows` or `every` is less than 1, or `every` is given without a
-    directory, and `TypeError` if one is not an integer, or `checkpoints` are given; otherwise as `diffop.train.fit`, in the
-    window where it happens.
+    directory, and `TypeError` if one is not an integer, or `checkpoints` are given; otherwise as
+    `diffop.train.fit`, in the window where it happens.
 
     !!! example
 
@@ -90,8 +90,8 @@ def march(
         )
     if "checkpoints" in options:
         raise TypeError(
-            "march makes a diffop.train.Checkpoints for each window itself; say where and how often "
-            "by directory= and every=."
+            "march makes a diffop.train.Checkpoints for each window itself; say where by "
+            "directory=, and how often by every=."
         )
     windows = checked_integer(windows, "windows of march", 1)
     every = steps if every is None else min(checked_integer(every, "every of march", 1), steps)
