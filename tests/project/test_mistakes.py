@@ -98,6 +98,37 @@ test_a_mistake_is_told_with_its_mend = refusals(
         "march makes a .*Checkpoints for each window itself; say where by directory=": lambda: (
             do.train.march(NET, lambda *_: LOSS, ADAM, 1, 1, key=KEY, checkpoints=None)
         ),
+        "a function of a window's number and of the model before it.*got 3": lambda: do.train.march(
+            NET,
+            3,
+            ADAM,
+            1,
+            1,
+            key=KEY,  # pyright: ignore
+        ),
+        "march needs a JAX random key .* got 3 of type int": lambda: do.train.march(
+            NET,
+            lambda *_: LOSS,
+            ADAM,
+            1,
+            1,
+            key=3,  # pyright: ignore
+        ),
+        r"observe to be a function \(step, model, losses\), got 3": lambda: fit(observe=3),
+        r"listeners in a list, such as .*, got \[3\]": lambda: fit(listeners=[3]),
+        "listeners in a list, such as .*, got 3": lambda: fit(listeners=3),
+        "one real number, got None of type NoneType; return a scalar": lambda: fit(
+            lambda model, key: None
+        ),
+        "one real number, got an array of shape .* and type complex64": lambda: fit(
+            lambda model, key: jax.lax.complex(model(X), model(X))
+        ),
+        "Balanced expects the names of terms in a tuple, got 'residual'": lambda: (
+            do.methods.Balanced(ADAM, terms="residual")  # pyright: ignore
+        ),
+        "a solver, such as diffop.methods.Cholesky.*, got 'qr'": lambda: do.methods.GaussNewton(
+            solver="qr"  # pyright: ignore
+        ),
         "windows of march must be an integer; got 2.0": lambda: do.train.march(
             NET, lambda *_: LOSS, ADAM, 1, 2.0, key=KEY
         ),

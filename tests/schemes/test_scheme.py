@@ -6,6 +6,7 @@ orders the paper prints an output of order k with the number k − 2.
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import diffop as do
@@ -90,6 +91,14 @@ def test_what_is_no_readout():
     for powers in ((), (-1, 2), (0,)):
         with pytest.raises(ValueError, match="powers of at least 1"):
             do.schemes.polarisation(powers)
+
+
+def test_numbers_may_be_numpys():
+    """Two kinds of integers are one kind of variables."""
+    J = do.schemes.Jet({(1, 0): np.int64(0), (0, 1): {1: np.int64(1)}})
+    scheme = do.schemes.Scheme({(np.int64(0), 1): J[1, 1]})
+    assert scheme.over_coordinates().readouts.keys() == {(((0, 0), 1), ((0, 1), 1))}
+    assert J[1, 1] / Fraction(1, 2) == 2 * J[1, 1]
 
 
 def test_amplification():

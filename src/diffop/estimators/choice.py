@@ -102,7 +102,7 @@ def choose(
     ops: PyTree,
     key: Key,
     n: int,
-    probes: Sequence[str | AbstractProbe] | None = None,
+    probes: str | AbstractProbe | Sequence[str | AbstractProbe] | None = None,
     repeats: int = 4,
 ) -> Callable[..., Callable[..., Choice]]:
     """Finds the best way to evaluate operators at the cost of n sparse draws, for a function and
@@ -150,7 +150,9 @@ def choose(
             raise TypeError(f"choose decides how to evaluate operators; got {operator!r}.")
     n = make_draw(key, n, "auto").n
     repeats = checked_integer(repeats, "repeats of choose", 2)
-    asked = None if probes is None else {_name(each): _kind(each) for each in probes}
+    one = isinstance(probes, str | AbstractProbe)
+    several = [probes] if one else probes
+    asked = None if several is None else {_name(each): _kind(each) for each in several}
 
     def of(u: Callable[..., PyTree], *beside: Any) -> Callable[..., Choice]:
         check_callable(u, beside)

@@ -25,6 +25,7 @@ from typing import Any, TypeAlias, final
 
 from ..algebra.algebra import Exponents
 from ..notation import variable_symbol
+from ..scalars import plain
 
 Direction: TypeAlias = tuple[tuple[Hashable, int], ...]
 """Σ a e_variable, as pairs (variable, a)."""
@@ -36,11 +37,11 @@ Alpha: TypeAlias = tuple[tuple[Hashable, int], ...]
 
 def alpha_of(derivative: Any) -> Alpha:
     """A mixed derivative from a mapping {variable: order} or a word of variables, such as "xxy"."""
+    orders: dict[Hashable, int] = {}
     if isinstance(derivative, Mapping):
-        orders = {variable: order for variable, order in derivative.items() if order}
+        orders = {plain(variable): order for variable, order in derivative.items() if order}
     else:
-        orders: dict[Hashable, int] = {}
-        for variable in derivative:
+        for variable in map(plain, derivative):
             orders[variable] = orders.get(variable, 0) + 1
     return tuple(sorted(orders.items(), key=_rank))
 
@@ -168,8 +169,8 @@ def exponents_of(order: Any, tangents: Pattern | None = None) -> Exponents:
 def direction_of(direction: Any) -> Direction:
     """A direction from a mapping {variable: integer}, or from a variable for its basis vector."""
     if not isinstance(direction, Mapping):
-        return ((direction, 1),)
-    entries = {variable: a for variable, a in direction.items() if a}
+        return ((plain(direction), 1),)
+    entries = {plain(variable): plain(a) for variable, a in direction.items() if a}
     if not all(isinstance(a, int) for a in entries.values()):
         raise ValueError(f"the entries of a direction must be integers; got {direction!r}.")
     return tuple(sorted(entries.items(), key=_rank))

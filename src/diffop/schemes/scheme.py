@@ -103,7 +103,9 @@ class Readout:
 
     def __truediv__(self, number: Any) -> "Readout":
         number = plain(number)
-        return Fraction(1, number) * self if isinstance(number, int) else NotImplemented
+        if not isinstance(number, int | Fraction):
+            return NotImplemented
+        return 1 / Fraction(number) * self
 
     def collected(self) -> "Readout":
         """Each output once."""

@@ -2,9 +2,9 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 from jax.sharding import Mesh
@@ -126,6 +126,7 @@ def fit(
         raise TypeError(
             f"fit expects checkpoints such as diffop.train.Checkpoints('out'), got {checkpoints!r}."
         )
+    _check_listeners(observe, listeners)
     if progress:
         require("the progress of a fit", "train", ("tqdm",))
     start = Saved(State.initial(model, optimiser, mesh), {})
@@ -153,6 +154,21 @@ def fit(
     if checkpoints is not None and is_first():
         checkpoints.remove_damaged()
     return Fit(state.model, state.losses, state.seconds, state.compile_seconds)
+
+
+def _check_listeners(observe: Any, listeners: Any) -> None:
+    """**Raises:** `TypeError` for what cannot be called, or is no listener."""
+    if observe is not None and not callable(observe):
+        raise TypeError(
+            f"fit expects observe to be a function (step, model, losses), got {observe!r}."
+        )
+    several = isinstance(listeners, Iterable) and not isinstance(listeners, str)
+    wrong = [each for each in listeners if not isinstance(each, AbstractListener)] if several else 0
+    if not several or wrong:
+        raise TypeError(
+            "fit expects listeners in a list, such as [diffop.train.EarlyStopping(10)], got "
+            f"{listeners!r}."
+        )
 
 
 @final

@@ -8,7 +8,7 @@ from typing import Any
 from jaxtyping import PRNGKeyArray, PyTree
 
 from ..streams import stream
-from ..terms.arguments import checked_integer
+from ..terms.arguments import checked_integer, checked_key
 from .checkpoints import Checkpoints
 from .fitting import Fit, fit
 from .iteration import Loss, Optimiser
@@ -92,6 +92,12 @@ def march(
         raise TypeError(
             "march makes a diffop.train.Checkpoints for each window itself; say where by "
             "directory=, and how often by every=."
+        )
+    checked_key(key, "march")
+    if not callable(loss):
+        raise TypeError(
+            "march expects a function of a window's number and of the model before it, that "
+            f"returns the window's loss, got {loss!r}."
         )
     windows = checked_integer(windows, "windows of march", 1)
     every = steps if every is None else min(checked_integer(every, "every of march", 1), steps)
