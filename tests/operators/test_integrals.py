@@ -312,6 +312,12 @@ def test_centers_may_be_arrays():
             np.testing.assert_allclose(found, math.pi, rtol=1e-12)
 
 
+def test_ends_may_be_arrays_of_any_type():
+    for kind in (jnp.bfloat16, jnp.float32, np.int32):
+        found = do.Integral(Limits(jnp.zeros(1, kind), np.ones(1))).exact(jnp.sum)(jnp.zeros(1))
+        np.testing.assert_allclose(found, 0.5, rtol=1e-12)
+
+
 def test_a_part_of_a_domain():
     half = Within(do.pde.Box((0.0, 0.0), (2.0, 1.0)), lambda y: y[0] < 1)
     found = do.Integral(half).exact(lambda x: x[1])(jnp.zeros(2))
@@ -360,7 +366,7 @@ test_what_is_wrong_is_said = refusals(
             WholeSpace(1.0)
         ).estimate(jax.random.key(0), 2)(jnp.sum)(jnp.ones(2000)),
         r"finite ends, got \(0.0, inf\)": lambda: Limits(0.0, [0.0, np.inf]),
-        r"finite ends, got \[ 0. inf\]": lambda: Limits(0.0, np.array([0.0, np.inf])),
+        r"finite ends, got \(0.0, inf\). diffop": lambda: Limits(0.0, np.array([0.0, np.inf])),
         "finite ends, got nan": lambda: Limits(0.0, math.nan),
         "the center of a region must be finite; got inf": lambda: Disc(1.0, math.inf),
         r"says of all of a point .* got one of shape \(2,\)": lambda: do.Integral(

@@ -67,8 +67,8 @@ class Balanced(AbstractMethod):
 
     **Raises:** `ValueError` if `every` is less than 1, `keep` is not in [0, 1), or the optimiser is
     `diffop.methods.LBFGS`, whose loss has to stay the same; `TypeError` for an `every` that is not
-    an integer, and for names that are one string; from `fit`, `TypeError` if the loss has
-    no terms, and `ValueError` if it has others.
+    an integer, and for names that are one string; from `fit`, `TypeError` if the loss has no terms,
+    and `ValueError` if it has others.
 
     !!! example
 

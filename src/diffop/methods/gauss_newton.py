@@ -50,10 +50,10 @@ class GaussNewton(AbstractMethod):
     points do not determine are kept from the last step, scaled by $μ$, so that many steps of few
     points act like one step of many. The size s is `learning_rate`, halved as long as this makes
     the loss at the step's points smaller, at most `halvings` times. If no size makes it smaller,
-    the step is not made; if points are fixed all later steps are the same, so take `adaptive` then.
-    Without `halvings` and `adaptive` every step is made. If points are few
-    for the parameters, a whole step also fits the noise of its residuals. Sizes that decay average
-    over the points of many steps.
+    the step is not made. If points are fixed, all later steps are the same; take `adaptive` then.
+    Without `halvings` and `adaptive` every step is made. If points are few for the parameters, a
+    whole step also fits the noise of its residuals. Sizes that decay average over the points of
+    many steps.
 
     With `adaptive` it is the Levenberg–Marquardt method. $λ$ falls to a third after a step that
     reduced the loss by at least three quarters of what its linear model promised for a whole step,

@@ -72,7 +72,7 @@ class LBFGS(AbstractMethod):
             kind = jnp.result_type(*jax.tree.leaves(parts))
 
             def loss(parts: PyTree) -> Float[Array, ""]:
-                return objective(_joined(parts, parameters), fixed).value.astype(kind)
+                return jnp.asarray(objective(_joined(parts, parameters), fixed).value, kind)
 
             value, gradient = optax.value_and_grad_from_state(loss)(parts, state=memory)
             value = jnp.asarray(value)

@@ -23,11 +23,11 @@ def _as_ends(given: Any) -> Any:
     **Raises:** `ValueError` for ends that are known and not finite, `TypeError` for no numbers.
     """
     ends = given if isinstance(given, jax.Array) else plain(given)
-    ends = tuple(ends) if isinstance(ends, list) else ends
+    ends = several(ends) if isinstance(ends, list | np.ndarray) else ends
     if callable(ends) or any(isinstance(each, Tracer) for each in jax.tree.leaves(ends)):
         return ends
     numbers = np.asarray(ends)
-    if numbers.dtype.kind not in "iuf":
+    if not any(jnp.issubdtype(numbers.dtype, kind) for kind in (jnp.integer, jnp.floating)):
         raise TypeError(
             f"Limits expects numbers for ends, or functions of the point; got {ends!r}."
         )
