@@ -54,6 +54,25 @@ def test_no_halvings():
     np.testing.assert_allclose([size, reached], [1.0, 3.0])
 
 
+def test_damping_rises_until_a_step_is_made():
+    """From x an undamped step goes to −7x, and half of one to −3x: with damping λ to x − 8x/(1 + λ)
+    and x − 4x/(1 + λ). The given one is 0.1: 0.1 and 0.4 are too little, 1.6 is enough; then a
+    third of that is too little, and four thirds are enough.
+    """
+
+    class Flat:
+        def residuals(self, x, key):
+            return jnp.sign(x) * jnp.abs(x) ** 0.125
+
+    method = do.methods.GaussNewton(damping=0.1, halvings=1)
+    x, expected = 1.0, [1.0, 1.0, 1.0]
+    for damping in (1.6, 6.4 / 3):
+        x *= 1 - 4 / (1 + damping)
+        expected += [abs(x) ** 0.25] * 2
+    result = after(Flat(), jnp.array([1.0]), method, 6)
+    np.testing.assert_allclose(result.losses, expected[:6], rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("reached", "factor"),
     [(0.0, 1 / 3), (0.1, 1 / 3), (0.5, 1), (0.9, 4), (2.0, 4), (np.inf, 4), (np.nan, 4)],

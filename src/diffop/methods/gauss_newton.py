@@ -17,7 +17,7 @@ from ..scalars import plain
 from ..streams import stream
 from ..terms.arguments import checked_integer
 from .base import AbstractMethod, Evaluated, Objective, step_key
-from .search import adapted, halved
+from .search import adapted, halved, restored
 
 _MOST_BEND = 0.375  # half of Transtrum and Sethna's bound of |a| by |d|
 
@@ -50,10 +50,10 @@ class GaussNewton(AbstractMethod):
     points do not determine are kept from the last step, scaled by $μ$, so that many steps of few
     points act like one step of many. The size s is `learning_rate`, halved as long as this makes
     the loss at the step's points smaller, at most `halvings` times. If no size makes it smaller,
-    the step is not made. If points are fixed, all later steps are the same; take `adaptive` then.
-    Without `halvings` and `adaptive` every step is made. If points are few for the parameters, a
-    whole step also fits the noise of its residuals. Sizes that decay average over the points of
-    many steps.
+    the step is not made. The next one then has four times the damping, which each step that is made
+    brings down to a third again, as far as the given one. Without `halvings` and `adaptive` every
+    step is made. If points are few for the parameters, a whole step also fits the noise of its
+    residuals. Sizes that decay average over the points of many steps.
 
     With `adaptive` it is the Levenberg–Marquardt method. $λ$ falls to a third after a step that
     reduced the loss by at least three quarters of what its linear model promised for a whole step,
@@ -172,8 +172,11 @@ class GaussNewton(AbstractMethod):
                 "imaginary parts."
             )
         theta, _ = jax.flatten_util.ravel_pytree(parameters)
+        return Memory(jnp.zeros_like(theta), self._first_damping(theta))
+
+    def _first_damping(self, theta: ParameterVector) -> Float[Array, ""]:
         damping = usual_damping(theta) if self.damping is None else self.damping
-        return Memory(jnp.zeros_like(theta), jnp.asarray(damping, theta.dtype))
+        return jnp.asarray(damping, theta.dtype)
 
     def step(
         self,
@@ -204,11 +207,12 @@ class GaussNewton(AbstractMethod):
         )
         straight = size * _length(bend) <= _MOST_BEND * _length(direction)
         made = self._is_made(value, reached, direction, straight)
-        damping = memory.damping
         if self.adaptive:
             left = (1 - whole) * values + whole * solution.left
-            promised = left @ left
-            damping = adapted(damping, value, jnp.where(made, reached, jnp.inf), promised)
+            reached = jnp.where(made, reached, jnp.inf)
+            damping = adapted(memory.damping, value, reached, left @ left)
+        else:
+            damping = restored(memory.damping, self._first_damping(residuals.theta), made)
         theta = jnp.where(made, after(size), residuals.theta)
         direction = jnp.where(made, direction, 0)
         evaluated = Evaluated(value, residuals.terms(values))
@@ -246,7 +250,7 @@ class GaussNewton(AbstractMethod):
         straight: Bool[Array, ""],
     ) -> Bool[Array, ""]:
         """Whether a step is made. Without `adaptive`, if the equations have no solution in this
-        precision, no later step would differ; so the step is made, and the fit ends with an error.
+        precision, it is made, and the fit ends with an error that asks for more damping.
         """
         if self.adaptive:
             return (reached < value) & straight

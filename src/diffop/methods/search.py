@@ -78,3 +78,15 @@ def adapted(
     )  # NaN raises it
     least = jnp.finfo(damping.dtype).eps
     return jnp.clip(damping * factor, least, _MOST).astype(damping.dtype)
+
+
+def restored(
+    damping: Float[Array, ""], given: Float[Array, ""], made: Bool[Array, ""]
+) -> Float[Array, ""]:
+    """The damping of the next step, of a method that has a `given` one: raised after a step that
+    was not made, since the same step would fail again at the same points, and lowered again after
+    one that was.
+    """
+    raised = jnp.clip(_RAISED * damping, jnp.finfo(damping.dtype).eps, _MOST)
+    after = jnp.where(made, _LOWERED * damping, raised).astype(damping.dtype)
+    return jnp.maximum(after, given)
