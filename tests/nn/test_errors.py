@@ -192,6 +192,16 @@ test_bad_input = refusals(
         "PINN expects a diffop.equations.Equation, or .* derived from "
         "diffop.equations.AbstractEquation, got a Laplacian": lambda: pinn(do.Laplacian()),
         "a diffop.equations.Equation, or a problem": lambda: pinn(do.pde.KdV1D),
+        **{
+            f"{name} expects a network that returns an array, got dict": (
+                lambda wrapped=wrapped: wrapped(lambda x: {"u": x[0]})(X)
+            )
+            for name, wrapped in {
+                "ZeroOnUnitSphere": do.nn.ZeroOnUnitSphere,
+                "HardConstraint": lambda net: do.nn.HardConstraint(net, 0.0, jnp.sum),
+                "InitialCondition": lambda net: do.nn.InitialCondition(net, 0.0),
+            }.items()
+        },
         "BoxInput expects a network, a function of one point, got None": lambda: do.nn.BoxInput(
             None, (0.0,), (1.0,)
         ),

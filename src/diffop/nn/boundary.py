@@ -33,7 +33,8 @@ class ZeroOnUnitSphere(eqx.Module):
     **Returns:** called at a point `x` of shape `(d,)`, an array shaped like `net(x)`, zero wherever
     |x| = 1. Use `jax.vmap` for many points.
 
-    **Raises:** `ValueError` if `x` is not a vector; `TypeError` if `net` is not callable.
+    **Raises:** `ValueError` if `x` is not a vector; `TypeError` if `net` is not callable or returns
+    anything but an array.
 
     !!! example
 
@@ -52,7 +53,7 @@ class ZeroOnUnitSphere(eqx.Module):
     def __call__(self, x: Inexact[Array, "*point"]) -> Inexact[Array, "*out"]:
         x = check_point("ZeroOnUnitSphere", x)
         with explaining_mistakes():
-            return (1 - jnp.sum(x * x)) * self.net(x)
+            return (1 - jnp.sum(x * x)) * _array_of("ZeroOnUnitSphere", self.net(x))
 
 
 @final
@@ -82,7 +83,8 @@ class HardConstraint(eqx.Module):
     **Returns:** called as `net` is, an array shaped like `net(x)`.
 
     **Raises:** `ValueError` if a single argument is not a vector, or g or $φ$ has another shape;
-    `TypeError` if `net` is not callable, or g or $φ$ is neither a function nor a number.
+    `TypeError` if `net` is not callable or returns anything but an array, or g or $φ$ is neither a
+    function nor a number.
 
     !!! example
 
@@ -106,7 +108,8 @@ class HardConstraint(eqx.Module):
             args = (check_point("HardConstraint", *args),)
         check_arguments("the network", self.net, args)
         with explaining_mistakes():
-            net, value, factor = self.net(*args), self.value(*args), self.factor(*args)
+            net = _array_of("HardConstraint", self.net(*args))
+            value, factor = self.value(*args), self.factor(*args)
         _check_like_net("the value of HardConstraint", value, net)
         _check_like_net("the factor of HardConstraint", factor, net)
         return value + factor * net
@@ -137,7 +140,7 @@ class InitialCondition(eqx.Module):
 
     **Raises:** `ValueError` if `start` is not a finite number; at the call if a single argument is
     not a vector or has no coordinate `time`, if argument `argnum` does not exist or is not a
-    scalar, or if g has another shape.
+    scalar, or if g has another shape; `TypeError` if `net` returns anything but an array.
 
     !!! example
 
@@ -169,7 +172,7 @@ class InitialCondition(eqx.Module):
         time = self._time(*args)
         check_arguments("the network", self.net, args)
         with explaining_mistakes():
-            net, value = self.net(*args), self.value(*args)
+            net, value = _array_of("InitialCondition", self.net(*args)), self.value(*args)
         _check_like_net("the value of InitialCondition", value, net)
         return value + (time - self.start) * net
 
@@ -196,6 +199,19 @@ class InitialCondition(eqx.Module):
                 f"one of shape {x.shape}."
             )
         return x[self.time]
+
+
+def _array_of(name: str, value: Any) -> Array:
+    """What a network returned, as an array.
+
+    **Raises:** `TypeError` for a pytree of them.
+    """
+    if jax.tree.structure(value) != jax.tree.structure(0):
+        raise TypeError(
+            f"{name} expects a network that returns an array, got {type(value).__name__}; let the "
+            "network return an array, and give its entries names afterwards."
+        )
+    return jnp.asarray(value)
 
 
 def _check_like_net(what: str, got: Any, net: Array) -> None:
