@@ -1,6 +1,7 @@
 """Numbers in every form in which users hold them."""
 
 from collections.abc import Iterable
+from operator import index
 from typing import Any, SupportsIndex
 
 import jax
@@ -46,6 +47,19 @@ def is_integer(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether a plain value is a real number and not a truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def checked_integer(value: Any, name: str, least: int) -> int:
+    """A value as an integer; `name` is for the error.
+
+    **Raises:** `TypeError` for anything else, `ValueError` for one below `least`.
+    """
+    number = value if type(value) is int else plain(value)
+    if type(number) is not int and not is_integer(number):
+        raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
+    if index(number) < least:
+        raise ValueError(f"{name} must be at least {least}; got {number}.")
+    return index(number)
 
 
 def largest_divisor(count: int, limit: int) -> int:

@@ -47,10 +47,11 @@ def way(function: Callable[[], object]) -> list[Call]:
 
 
 def of_the_laplacian() -> list[Call]:
-    """`do.Laplacian().exact(u)(x)`, not for the first time."""
+    """`L.exact(u)(x)` of the Laplacian, not for the first time."""
+    laplacian = do.Laplacian()
 
     def value():
-        return do.Laplacian().exact(lambda x: jnp.sum(jnp.tanh(x)))(jnp.ones(3))
+        return laplacian.exact(lambda x: jnp.sum(jnp.tanh(x)))(jnp.ones(3))
 
     value()
     return way(value)

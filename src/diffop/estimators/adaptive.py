@@ -18,9 +18,8 @@ from ..jets.point import Point
 from ..probes import AbstractProbe, Sparse
 from ..probes.base import Draw
 from ..probes.windows import Window, orders
-from ..scalars import is_number, plain
+from ..scalars import checked_integer, is_number, plain
 from ..streams import stream
-from ..terms.arguments import checked_integer
 from ..terms.evaluate import Head, common_kind, flattened, head_jets, sum_of_two
 from ..terms.term import Part, Term
 from ..versions import varying_axes

@@ -25,8 +25,9 @@ from ..jets.point import Point
 from ..jets.table import text_table
 from ..kernels import plain
 from ..probes import NAMED, AbstractProbe, as_probe
+from ..scalars import checked_integer
 from ..streams import stream, streams
-from ..terms.arguments import check_callable, checked_integer
+from ..terms.arguments import check_callable
 from ..terms.one_point import works
 from ..terms.term import Part
 from ..tracebacks import short_tracebacks

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import kernels
-from ..scalars import plain
-from ..terms.arguments import checked_integer
+from ..scalars import checked_integer, plain
 from .linear import AbstractSolver, Solution
 from .vector import ParameterVector, Residuals
 

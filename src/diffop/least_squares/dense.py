@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..scalars import plain
-from ..terms.arguments import checked_integer
+from ..scalars import checked_integer, plain
 from .jacobian import JacobianRows, jacobian
 from .kernel import KernelPlan, kernel, planned, times_transpose
 from .linear import AbstractSolver, Solution

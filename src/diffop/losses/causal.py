@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..equations.points import Points, at_each, check_arguments
-from ..scalars import plain
-from ..terms.arguments import checked_integer
+from ..scalars import checked_integer, plain
 from ..terms.shapes import check_shape
 
 

@@ -13,7 +13,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from ..equations.equation import AbstractEquation
 from ..equations.points import arguments, chosen
 from ..estimators.draws import AbstractProbe
-from ..terms.arguments import checked_integer
+from ..scalars import checked_integer
 from .causal import Causal
 from .drawn import PointsFrom, domain
 from .probes import LossProbes, exact_name

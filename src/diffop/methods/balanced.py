@@ -12,8 +12,7 @@ from jaxtyping import Array, PRNGKeyArray, PyTree
 
 from ..equations.methods import has_method
 from ..losses.balance import LossWeights, gradient_norms, loss_with_weights, rebalanced
-from ..scalars import plain
-from ..terms.arguments import checked_integer
+from ..scalars import checked_integer, plain
 from .base import AbstractMethod, Evaluated, Objective, step_key
 from .first_order import as_method
 from .lbfgs import LBFGS

@@ -13,9 +13,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 from ..least_squares.dense import Cholesky
 from ..least_squares.linear import AbstractSolver, Solution
 from ..least_squares.vector import ParameterVector, Residuals, check_residuals, usual_damping
-from ..scalars import plain
+from ..scalars import checked_integer, plain
 from ..streams import stream
-from ..terms.arguments import checked_integer
 from .base import AbstractMethod, Evaluated, Objective, step_key
 from .search import adapted, halved, restored
 

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ..scalars import plain
-from ..terms.arguments import checked_integer
+from ..scalars import checked_integer, plain
 from .base import AbstractMethod, Evaluated, Objective, step_key
 
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
-from ..scalars import plain
-from ..terms.arguments import checked_integer, is_function
+from ..scalars import checked_integer, plain
+from ..terms.arguments import is_function
 from .point import as_net, check_point
 
 

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Inexact
 
-from ..terms.arguments import checked_integer, is_function
+from ..scalars import checked_integer
+from ..terms.arguments import is_function
 
 
 def checked_sizes(name: str, **sizes: Any) -> tuple[int, ...]:

@@ -7,9 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 
-from ..scalars import plain
+from ..scalars import checked_integer, plain
 from ..streams import stream, streams
-from ..terms.arguments import checked_integer
 from .point import check_point, checked_sizes
 from .weight_sharing import of_rows
 

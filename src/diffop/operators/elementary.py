@@ -11,13 +11,13 @@ from ..jets.field_terms import LinearForm
 from ..jets.fields import Field, Number, as_floating
 from ..jets.index_terms import Monomial, at_coordinates
 from ..jets.terms import Factor
+from ..scalars import checked_integer
 from ..terms.arguments import (
     checked_alpha,
     checked_argnum,
     checked_coordinate,
     checked_dims,
     checked_field,
-    checked_integer,
     checked_order,
 )
 from ..terms.term import Term, factor_term

@@ -1,7 +1,6 @@
 """Checks of the arguments of operators: one clear sentence at the call that made the mistake."""
 
 from collections.abc import Callable, Iterable, Mapping
-from operator import index
 from typing import Any, TypeAlias
 
 import equinox as eqx
@@ -15,22 +14,13 @@ from ..array_types import Key
 from ..jets.fields import Field, Number, SparseColumns, as_floating, is_matvec
 from ..jets.identity import is_key_array
 from ..jets.index_terms import Monomial
-from ..scalars import is_integer, is_number, plain
+from ..scalars import checked_integer, is_number, plain
 from ..schemes.names import NAMED, PlanKind
 from ..schemes.scheme import Scheme
 from .entries import Entry
 
 Function: TypeAlias = Callable[..., PyTree]
 """u: from any arguments to arrays or pytrees of them."""
-
-
-def checked_integer(value: Any, name: str, least: int) -> int:
-    number = value if type(value) is int else plain(value)
-    if type(number) is not int and not is_integer(number):
-        raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
-    if index(number) < least:
-        raise ValueError(f"{name} must be at least {least}; got {number}.")
-    return index(number)
 
 
 def checked_order(value: Any, name: str) -> int:

@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..jets.point import Point
+from ..scalars import checked_integer
 from ..tracebacks import short_tracebacks
-from .arguments import check_callable, checked_integer, checked_plan
+from .arguments import check_callable, checked_plan
 
 R = TypeVar("R")
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..scalars import checked_integer
 from ..streams import stream
-from ..terms.arguments import checked_integer, checked_key
+from ..terms.arguments import checked_key
 from .checkpoints import Checkpoints
 from .fitting import Fit, fit
 from .iteration import Loss, Optimiser

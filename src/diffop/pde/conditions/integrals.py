@@ -12,9 +12,9 @@ from ...equations.sampled import Sampled
 from ...operators.integral import Integral
 from ...quadrature import AbstractRegion, AbstractRule, GaussLegendre
 from ...quadrature.region import as_region
-from ...scalars import plain
+from ...scalars import checked_integer, plain
 from ...streams import stream
-from ...terms.arguments import checked_integer, is_function
+from ...terms.arguments import is_function
 from ..domains.domain import AbstractDomain
 from ..domains.space_time import SpaceTime
 from .base import AbstractDrawnCondition, GivenValue, as_value, at_points

@@ -7,7 +7,7 @@ import equinox as eqx
 from jaxtyping import PRNGKeyArray
 
 from ...equations.matching import Matching
-from ...terms.arguments import checked_integer
+from ...scalars import checked_integer
 from ..domains.domain import AbstractPart
 from .base import AbstractDrawnCondition, along_normal, check_part
 

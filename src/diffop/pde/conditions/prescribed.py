@@ -10,8 +10,8 @@ from ...equations.condition import Condition
 from ...operators.base import Operator
 from ...operators.elementary import Identity
 from ...operators.nonlinear import NonlinearOperator
-from ...scalars import plain
-from ...terms.arguments import checked_integer, is_operator
+from ...scalars import checked_integer, plain
+from ...terms.arguments import is_operator
 from ..domains.domain import AbstractDomain, AbstractPart
 from ..domains.space_time import SpaceTime
 from .base import (
