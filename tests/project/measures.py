@@ -3,7 +3,8 @@
 python -m tests.project.measures
 
 - code lines of its rooms and what is below, without blanks, comments, docstrings and imports;
-- the way from `L.exact(u)(x)` of the Laplacian to the first rule: different named functions, and files;
+- the way from `L.exact(u)(x)` of the Laplacian to the first rule: different named functions, and
+  files;
 - questions of which kind a coefficient is: `isinstance` with the class of one;
 - fields of coefficients' classes;
 - primitives of its own.
