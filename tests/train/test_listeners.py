@@ -48,6 +48,13 @@ class Noting(do.train.AbstractListener):
         self.told.append("failed" if failed else "closed")
 
 
+@pytest.mark.usefixtures("as_users_see_it")
+def test_an_iterator_of_listeners_is_heard():
+    noting = Noting()
+    do.train.fit(jnp.ones(2), noisy, optax.sgd(0.1), 2, key=KEY, listeners=iter([noting]))  # pyright: ignore
+    assert noting.told == [2, "closed"]
+
+
 def test_all_see_the_last_state_and_are_closed():
     first, second = Noting(30), Noting()
     result = fit(first, second)

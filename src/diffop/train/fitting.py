@@ -126,7 +126,7 @@ def fit(
         raise TypeError(
             f"fit expects checkpoints such as diffop.train.Checkpoints('out'), got {checkpoints!r}."
         )
-    _check_listeners(observe, listeners)
+    heard = _checked_listeners(observe, listeners)
     if progress:
         require("the progress of a fit", "train", ("tqdm",))
     start = Saved(State.initial(model, optimiser, mesh), {})
@@ -134,7 +134,8 @@ def fit(
         parts = {"model": model, "loss": loss, "optimiser": optimiser}
         checkpoints.identify(**parts, key=(key, VERSION))  # the draws follow from both
         start = _gone_on(checkpoints, start, steps)
-    heard = [*listeners] if observe is None else [*listeners, _Observing(observe, start.state.step)]
+    if observe is not None:
+        heard.append(_Observing(observe, start.state.step))
     states = iterate(
         model,
         loss,
@@ -156,19 +157,22 @@ def fit(
     return Fit(state.model, state.losses, state.seconds, state.compile_seconds)
 
 
-def _check_listeners(observe: Any, listeners: Any) -> None:
-    """**Raises:** `TypeError` for what cannot be called, or is no listener."""
+def _checked_listeners(observe: Any, listeners: Any) -> list[AbstractListener]:
+    """The listeners in a list: an iterator gives them once.
+
+    **Raises:** `TypeError` for an observer that cannot be called, and for what is no listener.
+    """
     if observe is not None and not callable(observe):
         raise TypeError(
             f"fit expects observe to be a function (step, model, losses), got {observe!r}."
         )
-    several = isinstance(listeners, Iterable) and not isinstance(listeners, str)
-    wrong = [each for each in listeners if not isinstance(each, AbstractListener)] if several else 0
-    if not several or wrong:
+    heard = [*listeners] if isinstance(listeners, Iterable) else None
+    if heard is None or not all(isinstance(each, AbstractListener) for each in heard):
         raise TypeError(
             "fit expects listeners in a list, such as [diffop.train.EarlyStopping(10)], got "
             f"{listeners!r}."
         )
+    return heard
 
 
 @final
