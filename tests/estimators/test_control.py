@@ -193,6 +193,25 @@ def test_terms_that_vanish_are_still_drawn():
     assert np.all(np.asarray(memory.probe().weights) > 0)
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_magnitudes_that_are_not_finite_are_not_learnt(wrong):
+    """One point at which u is not finite does not end the estimates of all later steps."""
+    memory = probes.RunningMagnitudes(4).observe(jnp.arange(3), jnp.array([2.0, 6.0, 4.0]))
+    after = memory.observe(jnp.array([1, 2, 3]), jnp.array([wrong, 8.0, wrong]))
+    np.testing.assert_array_equal(after.means, [2.0, 6.0, 6.0, 0.0])
+    np.testing.assert_array_equal(after.seen, [True, True, True, False])
+
+
+def test_magnitudes_near_the_end_of_the_range_are_learnt():
+    """Neither their sum nor their squares are in the range of single precision."""
+    scale = 1e37
+    function = lambda x: {"a": scale * x**4 / 12, "b": scale * x**4 / 12}
+    memory, _ = learnt(do.Laplacian(), function, jnp.asarray(X, jnp.float32), D)
+    np.testing.assert_allclose(memory.means, np.sqrt(2) * scale * X**2, rtol=1e-5)
+    many = probes.RunningMagnitudes(100).observe(jnp.arange(100), jnp.full(100, 1e37))
+    np.testing.assert_allclose(many.probe().weights, 1.1e37, rtol=1e-5)
+
+
 def test_nothing_is_learnt_from_what_is_exact():
     memory = probes.RunningMagnitudes(D)
     E = do.Laplacian().estimate(jr.key(0), D, probes=memory.probe())

@@ -39,6 +39,18 @@ def test_other_keys_stay_what_they_are(kind):
     )
 
 
+def test_bits_are_those_of_jax_if_it_numbers_them_in_another_way(getkey):
+    key = getkey()
+    before = jax.config.jax_threefry_partitionable
+    jax.config.update("jax_threefry_partitionable", False)
+    try:
+        np.testing.assert_array_equal(
+            jax.random.bits(in_one_pass(key), (3, 5)), jax.random.bits(key, (3, 5))
+        )
+    finally:
+        jax.config.update("jax_threefry_partitionable", before)
+
+
 def test_keys_of_the_old_kind_draw_what_new_ones_do():
     old, new = jax.random.PRNGKey(3), jax.random.key(3)
     np.testing.assert_array_equal(normal(old, (5,)), normal(new, (5,)))

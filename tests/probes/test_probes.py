@@ -232,6 +232,20 @@ def test_a_million_dimensions(name):
         np.testing.assert_allclose(jax.jit(E(rising))(x), MILLION / 2, rtol=0.02)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("probe", [probes.Spherical(), probes.Orthogonal()])
+def test_lengths_in_half_precision(probe, dtype):
+    """Each direction has the length √d. The squares of so many entries are beyond float16's range,
+    and there is no QR decomposition in either type.
+    """
+    directions = probe.directions(jr.key(0), 3, 70_000, jnp.dtype(dtype))
+    assert directions.dtype == dtype
+    lengths = np.linalg.norm(np.asarray(directions, np.float64), axis=1)
+    np.testing.assert_allclose(lengths, np.sqrt(70_000), rtol=1e-4)
+    value = do.Laplacian().estimate(jr.key(0), 3, probe)(lambda x: x @ x)(jnp.ones(8, dtype))
+    np.testing.assert_allclose(value, 16, rtol=0.02)
+
+
 def test_a_million_weights():
     """p proportional to the terms: no variance."""
 

@@ -19,6 +19,15 @@ F = lambda x: x[:2]
 G = lambda x: x[:2]
 
 
+class Power(eqx.Module):
+    """A coefficient whose settings are all static: JAX sees no leaf of it."""
+
+    order: int = eqx.field(static=True)
+
+    def __call__(self, x):
+        return x[0] ** self.order
+
+
 def E(operator=L, seed=0, n=2, probes="auto"):
     """A new object with a new key each time."""
     return operator.estimate(jr.key(seed), n, probes)
@@ -55,6 +64,10 @@ EQUAL = {
         do.ParabolicTrace(jnp.eye(2)),
     ),
     "networks": lambda: (net(0) * L, net(0) * L),
+    "functions in another order": lambda: (
+        E(Power(2) * (Power(3) * L)),
+        E(Power(3) * (Power(2) * L)),
+    ),
     "functions": lambda: (do.TensorOperator([{0: 2}], F), do.TensorOperator([{0: 2}], F)),
     "a number along t": lambda: (do.Directional(2.0), do.Directional(jnp.asarray([2.0]))),
 }
@@ -75,6 +88,8 @@ DIFFERENT = {
     "sigma": lambda: (do.Gradient(jnp.eye(2)), do.Gradient(2 * jnp.eye(2))),
     "networks": lambda: (net(0) * L, net(1) * L),
     "functions": lambda: (do.TensorOperator([{0: 2}], F), do.TensorOperator([{0: 2}], G)),
+    "settings of functions": lambda: (E(Power(-1) * L), E(Power(-2) * L)),
+    "how often functions stand": lambda: (E(Power(2) * (Power(2) * L)), E(Power(2) * L)),
     "indices of functions": lambda: (
         do.TensorOperator([{0: 2}], F),
         do.TensorOperator([{1: 2}], F),

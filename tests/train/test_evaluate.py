@@ -116,6 +116,62 @@ def test_errors_of_systems(getkey, names):
             points.errors(lambda x: x[0])
 
 
+def turned(angle, imaginary=1.0):
+    """cos α + i c sin α."""
+    return jax.lax.complex(jnp.cos(angle), imaginary * jnp.sin(angle))
+
+
+class Wave(Poisson):
+    """A complex solution, e^{2ix}; the null shape is real."""
+
+    def solution(self, x):
+        return turned(2 * x[0])
+
+
+class Measured(Wave, do.pde.AbstractReferenceProblem):
+    """The same, of which two values are known."""
+
+    def reference(self):
+        values = jnp.array([1.0, 1j], jnp.complex64)
+        return do.pde.Reference(jnp.array([[0.0], [0.5]]), values, 1e-3)
+
+    def conditions(self, key, count):
+        x = do.pde.unit_ball_by_radius(key, count, 1)
+        twice = 2 * (1 - x[:, 0] ** 2)
+        values = jax.lax.complex(jnp.zeros_like(twice), twice)
+        return (do.equations.Condition(do.Identity(), x, values),)
+
+
+def test_errors_of_complex_values(getkey):
+    """Both parts count, and the number of the null model is complex."""
+    problem, key = Wave(), getkey()
+    points, x = do.train.FixedPoints(problem, key, 500), places(problem, key)
+    solution, shape = np.exp(2j * x), 1 - x**2
+    gap = np.abs(0.5 * np.sin(2 * x))
+    expected = gap.mean(), np.sqrt((gap**2).mean())  # |e^{2ix}| = 1
+    errors = points.errors(lambda x: turned(2 * x[0], imaginary=0.5))
+    np.testing.assert_allclose(errors, expected, rtol=1e-5)
+    parts = np.stack([solution.real, solution.imag])
+    (factors, *_) = np.linalg.lstsq(shape[:, None], parts.T)
+    null = np.linalg.norm(parts - (shape[:, None] * factors).T) / np.sqrt(500)
+    np.testing.assert_allclose(points.null_rel_l2, null, rtol=1e-5)
+
+
+def test_complex_reference_values(getkey):
+    """The null model is fitted to the data: 2i (1 − x²)."""
+    points = do.train.FixedPoints(Measured(), getkey())
+    errors = points.errors(lambda x: turned(2 * x[0]))
+    np.testing.assert_allclose(errors.rel_l1, abs(np.exp(1j) - 1j) / 2, rtol=1e-5)
+    np.testing.assert_allclose(points.null_rel_l2, np.sqrt((5 + 0.25) / 2), rtol=1e-5)
+
+
+@pytest.mark.parametrize("fraction", [0.0, -0.5, 1.5, float("nan")])
+def test_fractions_that_are_refused(fraction, getkey):
+    points = do.train.FixedPoints(Poisson(), getkey(), 10)
+    with pytest.raises(ValueError, match=f"more than 0 and at most 1, got {fraction}"):
+        points.errors(jnp.sum, fraction)
+
+
 def test_scalars_have_no_components(getkey):
     points = do.train.FixedPoints(Poisson(), getkey(), 10)
     assert points.components == () and points.component_errors(jnp.sum) == {}

@@ -5,6 +5,7 @@ grid.
 from pathlib import Path
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 import matplotlib.image
 import numpy as np
@@ -36,6 +37,16 @@ def test_each_value_has_its_own_colours(tmp_path):
     save_picture(tmp_path / "a.png", sections, both, both, "both")
     found = [colours(tmp_path / "a.png", 2, row) for row in (0, 1)]
     assert min(found) > 0.5 * max(found) > 100
+
+
+def test_a_complex_value_has_a_row_for_each_part(tmp_path):
+    """The network is real here, and the imaginary part of the solution a millionth of the other."""
+    sections = do.pde.Box((0.0, 0.0), (1.0, 1.0)).sections(41)
+    real = lambda x: jnp.sin(3 * x[0]) * x[1]  # noqa: E731
+    both = lambda x: jax.lax.complex(real(x), 1e-6 * real(x))  # noqa: E731
+    save_picture(tmp_path / "a.png", sections, real, both, "both")
+    found = [colours(tmp_path / "a.png", 2, row) for row in (0, 1)]
+    assert min(found) > 0.2 * max(found) > 40
 
 
 def test_values_have_names():

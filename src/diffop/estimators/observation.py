@@ -12,6 +12,7 @@ from ..probes import Importance, RunningMagnitudes
 from ..probes.base import Draw
 from ..terms.evaluate import Head, flattened, head_jets
 from ..terms.term import Part, Segment
+from .norms import norm_over_first
 from .statistics import draws
 
 
@@ -43,10 +44,11 @@ def observe(
         numbers = jnp.searchsorted(jnp.asarray(np.sort(dims), numbers.dtype), numbers)
         numbers = jnp.asarray(np.argsort(dims))[numbers]
     (contributions,) = draws([parts], u, point).sampled.values()
-    leaves = [jnp.abs(z.reshape(n, -1)) for z in jax.tree.leaves(contributions[0])]
-    sizes = jnp.sqrt(sum(jnp.sum(z**2, axis=1) for z in leaves))
+    kind = memory.means.dtype
+    leaves = [z.reshape(n, -1).T for z in jax.tree.leaves(contributions[0])]
+    sizes = norm_over_first(jnp.stack([norm_over_first(z).astype(kind) for z in leaves]))
     p = probe.weights[numbers] / jnp.sum(probe.weights)
-    return memory.observe(numbers, sizes * (n * p).astype(sizes.dtype))
+    return memory.observe(numbers, sizes * (n * p).astype(kind))
 
 
 def _single_sum(parts: Sequence[Part]) -> tuple[Segment, Draw]:

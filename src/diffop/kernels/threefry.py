@@ -14,6 +14,7 @@ Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
 """
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,9 +35,11 @@ _WORD = 2**32
 
 def in_one_pass(key: PRNGKeyArray) -> PRNGKeyArray:
     """A key with which `jax.random` draws the same numbers; a key of another kind than threefry is
-    returned unchanged.
+    returned unchanged, and any key if JAX is set to number the elements of a draw in another way.
     """
-    if str(jax.random.key_impl(key)) != threefry_prng_impl.name:
+    config: Any = jax.config
+    threefry = str(jax.random.key_impl(key)) == threefry_prng_impl.name
+    if not (threefry and config.jax_threefry_partitionable):
         return key
     return jax.random.wrap_key_data(jax.random.key_data(key), impl=_IN_ONE_PASS)
 

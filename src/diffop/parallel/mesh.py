@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
-from jaxtyping import Array, ArrayLike, Float, PyTree
+from jaxtyping import Array, ArrayLike, Inexact, PyTree
 
 from ..kinds import COUNT, Kind, as_word
 from .sharding import AXES, DATA, MODEL
@@ -228,7 +228,7 @@ def sizes_of(tree: PyTree) -> dict[str, int]:
     return {}
 
 
-def on_all(values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+def on_all(values: Inexact[Array, "*shape"]) -> Inexact[Array, "*shape"]:
     """The same values on every device, so that every process can look at them."""
     if jax.sharding.get_abstract_mesh().empty:
         return values

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, final
 
 import equinox as eqx
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation
 from ..equations.points import Points
@@ -30,7 +30,7 @@ class Reference(NamedTuple):
     """
 
     points: Points
-    values: Float[Array, "count ..."]
+    values: Inexact[Array, "count ..."]
     rel_error: float
     operator: Operator = Identity()
 
@@ -62,10 +62,10 @@ class AbstractProblem(AbstractEquation):
 
     Optional attributes are `recommended`, its settings: a [`diffop.pde.Recommended`][], or a
     [`diffop.pde.ByDimension`][] if they depend on the dimension; `outputs`, the number of values of
-    a system's network at a point, and `value_names`, their names in pictures; and `inputs`, how
-    many numbers the network in the ansatz sees, if these are not the coordinates. Its arrays are
-    data, which no optimiser changes; a [`diffop.nn.PINN`][] learns the fields that it names:
-    `trainable = ("rate",)`.
+    a system's network at a point, two for a complex u that `ansatz` makes of them, and
+    `value_names`, their names in pictures; and `inputs`, how many numbers the network in the ansatz
+    sees, if these are not the coordinates. Its arrays are data, which no optimiser changes; a
+    [`diffop.nn.PINN`][] learns the fields that it names: `trainable = ("rate",)`.
     """
 
     name: eqx.AbstractVar[str]

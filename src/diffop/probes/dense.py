@@ -115,8 +115,9 @@ class Spherical(AbstractDenseProbe):
         return target.kind in ("trace", "laplacian")
 
     def directions(self, key: Key, n: int, size: int, dtype: np.dtype) -> Probes:
-        normal = jax.random.normal(key, (n, size), dtype)
-        return math.sqrt(size) * normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
+        normal = jax.random.normal(key, (n, size), _precise(dtype))
+        length = jnp.linalg.norm(normal, axis=1, keepdims=True)
+        return (math.sqrt(size) * normal / length).astype(dtype)
 
     def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:
         directions = self.directions(key, n, size, dtype)
@@ -162,10 +163,11 @@ class Orthogonal(AbstractDenseProbe):
         return full or number_of_terms(factors, point) <= n
 
     def directions(self, key: Key, n: int, size: int, dtype: np.dtype) -> Probes:
-        normal = jax.random.normal(key, (size, n), dtype)
+        normal = jax.random.normal(key, (size, n), _precise(dtype))
         basis, triangle = jnp.linalg.qr(normal)
-        signs = jnp.where(jnp.diagonal(triangle) < 0, -1, 1).astype(dtype)  # QR's are not uniform
-        return math.sqrt(size) * (basis * signs[None, :]).T
+        diagonal = jnp.diagonal(triangle)
+        signs = jnp.where(diagonal < 0, -1, 1).astype(diagonal.dtype)  # QR's are not uniform
+        return (math.sqrt(size) * (basis * signs[None, :]).T).astype(dtype)
 
     def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:
         weights = np.full(n, 1 / n)
@@ -186,6 +188,13 @@ def _mean(directions: Probes, moment: float) -> Drawn:
     """Independent directions with a known moment."""
     n = directions.shape[0]
     return Drawn(directions, np.full(n, 1 / (n * moment)), (Stratum(n),))
+
+
+def _precise(dtype: np.dtype) -> np.dtype:
+    """At least single precision: squares of many entries are beyond the range of half precision,
+    and there is no decomposition in it.
+    """
+    return np.promote_types(dtype, np.float32)
 
 
 def _double_factorial(order: int) -> float:

@@ -65,15 +65,19 @@ class RunningMagnitudes(eqx.Module):
         """Probes with the weights learnt so far. At first all are equal; a term that was not drawn
         yet counts as an average one.
         """
-        average = jnp.sum(self.means) / jnp.maximum(jnp.sum(self.seen, dtype=self.means.dtype), 1)
+        number = jnp.maximum(jnp.sum(self.seen, dtype=self.means.dtype), 1)
+        average = jnp.sum(self.means / number)  # the sum may be out of range
         average = jnp.where(average > 0, average, 1.0)
         return Importance(jnp.where(self.seen, self.means, average) + self.floor * average)
 
     def observe(self, numbers: TermNumbers, magnitudes: PerDirection) -> "RunningMagnitudes":
         """The memory after terms with these magnitudes were seen; a term that was drawn several
-        times counts once. `Estimate.observe` calls this with the draws of an estimate.
+        times counts once, and one whose magnitude is not finite not at all. `Estimate.observe`
+        calls this with the draws of an estimate.
         """
         old, new = self.means[numbers], magnitudes.astype(self.means.dtype)
         mixed = jnp.where(self.seen[numbers], self.decay * old + (1 - self.decay) * new, new)
-        means, seen = self.means.at[numbers].set(mixed), self.seen.at[numbers].set(True)
+        known = jnp.isfinite(new)
+        means = self.means.at[numbers].set(jnp.where(known, mixed, old))
+        seen = self.seen.at[numbers].set(self.seen[numbers] | known)
         return eqx.tree_at(lambda m: (m.means, m.seen), self, (means, seen))

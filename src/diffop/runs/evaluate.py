@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jax.tree_util import keystr, tree_leaves_with_path as leaves_with_path
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Inexact, PRNGKeyArray, PyTree
 
 from ..equations.condition import Condition
 from ..equations.points import Points, arguments, at_each, check_arguments, chosen, count_of
@@ -22,6 +22,7 @@ from ..parallel.sharding import shard_points
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from ..scalars import largest_divisor
 from ..streams import stream
+from ..terms.evaluate import common_kind
 from ..terms.shapes import check_shape
 
 _COORDINATES_IN_ALL = 2 * 10**8
@@ -63,7 +64,8 @@ class FixedPoints:
     function, a is the best factor at the points. If only reference values are known, a is the best
     factor for the values of u that the problem's conditions prescribe.
 
-    Solutions may be vectors, or pytrees of arrays; $φ$ has the same structure.
+    Solutions may be vectors, or pytrees of arrays; $φ$ has the same structure. If they are complex,
+    so is a.
 
     **Arguments:**
 
@@ -125,11 +127,13 @@ class FixedPoints:
         **Arguments:**
 
         - `u`: maps a point of shape `(d,)` to a value like the solution's, usually a scalar.
-        - `fraction`: measure only on this first fraction of the points, rounded up to whole chunks.
+        - `fraction`: measure only on this first fraction of the points, more than 0 and at most 1,
+            rounded up to whole chunks.
 
         **Returns:** `diffop.train.Errors`.
 
-        **Raises:** `ValueError` if `u` has another shape than the solution.
+        **Raises:** `ValueError` if `u` has another shape than the solution, or for another
+        fraction.
         """
         return _errors(*self._both(u, fraction))
 
@@ -164,6 +168,10 @@ class FixedPoints:
 
     def _both(self, u: Callable, fraction: float) -> tuple[np.ndarray, np.ndarray]:
         """The values of u, and those of the solution."""
+        if not 0 < fraction <= 1:
+            raise ValueError(
+                f"a fraction of the points is more than 0 and at most 1, got {fraction!r}."
+            )
         with in_context(self._mesh):
             values = self._points.evaluate(u, fraction)
         check_shape("u", values.shape[1:], "the solution", self._solution.shape[1:])
@@ -222,7 +230,7 @@ class RandomPoints:
 
         return _names_of(jax.eval_shape(values, self._key))
 
-    def factor(self, null: np.ndarray, solution: np.ndarray) -> float:
+    def factor(self, null: np.ndarray, solution: np.ndarray) -> float | complex:
         """The factor of the null model: the best at the points."""
         return _best_factor(null, solution)
 
@@ -253,16 +261,16 @@ class ReferencePoints:
         self.rel_error = self._reference.rel_error
 
     def solution(self) -> np.ndarray:
-        return np.asarray(self._reference.values, np.float64)
+        return in_double(self._reference.values)
 
     def names(self) -> tuple[str, ...]:
         return _names_of(self._reference.values[0])
 
     def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
         known = self._reference.operator
-        return np.asarray(_at(known.exact(u), self._reference.points), np.float64)
+        return in_double(_at(known.exact(u), self._reference.points))
 
-    def factor(self, null: np.ndarray, solution: np.ndarray) -> float:
+    def factor(self, null: np.ndarray, solution: np.ndarray) -> float | complex:
         """Fitted to the data: a number fitted to a single reference value would have no error."""
         size = _chunk_size(self._problem, _DATA)
         data = _in_chunks(
@@ -274,11 +282,12 @@ class ReferencePoints:
         return _best_factor(*data)
 
 
-def _best_factor(shape: np.ndarray, values: np.ndarray) -> float:
-    """The a that minimises |a φ − v|: (φ·v) / (φ·φ), over all entries; any a if φ is 0."""
-    shape, values = shape.reshape(-1), values.reshape(-1)
-    size = shape @ shape
-    return float((shape @ values) / size) if size else 0.0
+def _best_factor(shape: np.ndarray, values: np.ndarray) -> float | complex:
+    """The a that minimises |a φ − v|: (φ̄·v) / (φ̄·φ), over all entries; any a if φ is 0. It is
+    complex only if φ or v is.
+    """
+    size = np.vdot(shape, shape).real
+    return (np.vdot(shape, values) / size).item() if size else 0.0
 
 
 def _names_of(value: PyTree) -> tuple[str, ...]:
@@ -311,22 +320,28 @@ def _in_chunks(
     values: Callable[[PRNGKeyArray], Array], key: PRNGKeyArray, chunks: int, axis: int = 0
 ) -> np.ndarray:
     keys = (stream(key, "chunk", index) for index in range(chunks))
-    return np.concatenate([np.asarray(values(key), np.float64) for key in keys], axis)
+    return np.concatenate([in_double(values(key)) for key in keys], axis)
+
+
+def in_double(values: Array) -> np.ndarray:
+    """Values in double precision, real or complex."""
+    array = np.asarray(values)
+    return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
 
 
 @eqx.filter_jit
 def _on_chunk(
     problem: AbstractProblem, u: Callable, key: PRNGKeyArray, size: int
-) -> Float[Array, "size ..."]:
+) -> Inexact[Array, "size ..."]:
     return _values(u, shard_points(problem.sample(key, size)))
 
 
 @eqx.filter_jit
-def _at(u: Callable, points: Points) -> Float[Array, "count ..."]:
+def _at(u: Callable, points: Points) -> Inexact[Array, "count ..."]:
     return _values(u, points)
 
 
-def _values(u: Callable, points: Points) -> Float[Array, "count ..."]:
+def _values(u: Callable, points: Points) -> Inexact[Array, "count ..."]:
     check_arguments("u", u, points)
     return on_all(at_each(flat_values(u), points))
 
@@ -334,7 +349,7 @@ def _values(u: Callable, points: Points) -> Float[Array, "count ..."]:
 @eqx.filter_jit
 def _on_data(
     problem: AbstractReferenceProblem, known: Operator, key: PRNGKeyArray, size: int
-) -> Float[Array, "2 count ..."]:
+) -> Inexact[Array, "2 count ..."]:
     """What an operator makes of φ, and its prescribed values, wherever these are prescribed."""
     given = [c for c in problem.conditions(key, size) if isinstance(c, Condition)]
     prescribed = [c for c in given if c.operator == known]
@@ -349,4 +364,5 @@ def _on_data(
         jnp.concatenate(each)
         for each in zip(*((at_each(shape, c.points), c.values) for c in prescribed), strict=True)
     )
-    return on_all(jnp.stack([shapes, values]))
+    kind = common_kind(shapes, values)
+    return on_all(jnp.stack([shapes.astype(kind), values.astype(kind)]))

@@ -13,12 +13,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Inexact, PyTree
 
 from ..equations.points import at_each
 from ..pde import AbstractReferenceProblem, Section
 from ..terms.shapes import check_shape
-from .evaluate import flat_values
+from .evaluate import flat_values, in_double
 
 _ROUNDING = 1e-12
 """Differences of this size, beside values of one, have no colour."""
@@ -132,7 +132,7 @@ def on_grids(problem: AbstractReferenceProblem) -> list[tuple[Section, np.ndarra
     known = problem.reference()
     if problem.domain is None or isinstance(known.points, tuple):
         return []
-    points, values = np.asarray(known.points), np.asarray(known.values, np.float64)
+    points, values = np.asarray(known.points), in_double(known.values)
     named = [s._replace(values=problem.value_names) for s in problem.domain.sections(2)]
     found = (_on_grid(section, points, values) for section in named)
     return [each for each in found if each is not None]
@@ -164,6 +164,11 @@ def _save_rows(
     title: str,
 ) -> None:
     """Each row has its own scale, which the first two of its pictures share."""
+    kinds = [np.result_type(*pair) for pair in zip(ours, exact, strict=True)]
+    ours, exact = (
+        [values.astype(kind) for values, kind in zip(of, kinds, strict=True)]
+        for of in (ours, exact)
+    )
     pairs = zip(sections, exact, strict=True)
     sections = [named for section, values in pairs for named in _named(section, values)]
     images = ([image for values in of for image in _images(values)] for of in (ours, exact))
@@ -203,25 +208,32 @@ def _draw_image(
 
 
 def _images(values: np.ndarray) -> list[np.ndarray]:
-    """One image for each value that a function has at a point."""
-    return list(np.moveaxis(values.reshape(*values.shape[:2], -1), -1, 0))
+    """One image for each value that a function has at a point; two for a complex value."""
+    images = np.moveaxis(values.reshape(*values.shape[:2], -1), -1, 0)
+    if np.iscomplexobj(values):
+        return [part for image in images for part in (image.real, image.imag)]
+    return list(images)
 
 
 def _named(section: Section, values: np.ndarray) -> list[Section]:
-    """The section once for each of these values, named in its title."""
+    """The section once for each of these images, named in its title."""
     shape = values.shape[2:]
-    if not shape:
+    names: Sequence[str] = [""]
+    if shape:
+        names = section.values or [str(list(i)) for i in np.ndindex(shape)]
+    if np.iscomplexobj(values):
+        names = [f"{part} {name}".rstrip() for name in names for part in ("Re", "Im")]
+    if names == [""]:
         return [section]
-    names = section.values or [str(list(i)) for i in np.ndindex(shape)]
     return [section._replace(title=f"{section.title}, {name}") for name in names]
 
 
 def _on_section(u: Callable, section: Section) -> np.ndarray:
-    return np.asarray(_evaluate(u, section.points), np.float64)
+    return in_double(_evaluate(u, section.points))
 
 
 @eqx.filter_jit
 def _evaluate(
     u: Callable, points: PyTree[Float[Array, "rows columns ..."]]
-) -> Float[Array, "rows columns ..."]:
+) -> Inexact[Array, "rows columns ..."]:
     return at_each(jax.vmap(flat_values(u)), points)

@@ -9,6 +9,7 @@ agree on every function at every point. Estimates that are written with other ma
 still compare as unequal.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
@@ -162,7 +163,8 @@ def _of_segment(segment: Segment) -> tuple[Hashable, Hashable, list[np.ndarray],
     """The functions together with the entries, and the factors, as keys without their arrays; the
     arrays; and their scale.
     """
-    functions = (tuple(sorted(map(hash, map(function_key, segment.functions)))), segment.entries)
+    counted = Counter(map(function_key, segment.functions))
+    functions = (frozenset(counted.items()), segment.entries)
     found = [(_of_factor(factor), power) for factor, power in segment.product]
     found.sort(key=lambda each: str(each[0][0]))
     scale: Any = 1

@@ -54,7 +54,9 @@ def check_model(model: PyTree, loss: Any) -> None:
     if not jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array)):
         raise ValueError(
             "fit expects a model with inexact arrays, which are what is trained, got none in it; "
-            "give it parameters that are JAX's or NumPy's arrays of floating-point numbers."
+            "give it parameters that are JAX's or NumPy's arrays of floating-point numbers. JAX "
+            "does not see a network inside of a plain function: an ansatz is an equinox.Module "
+            "that has it as a field."
         )
     asked = isinstance(loss, ResidualLoss) and has_unknowns(learnable(loss.equation))
     if asked and with_unknowns(model) is None:
