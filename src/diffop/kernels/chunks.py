@@ -32,8 +32,7 @@ def _fitting(
     _: Callable[..., None], whole: Callable[..., Any], point: Sequence[Any], *, directions: int
 ) -> int | None:
     """How many directions to push together; None for all. `whole` pushes all of them."""
-    share = device.memory() // POINTS
-    if directions * ENTRIES <= share:
+    if directions <= LEAST or directions * ENTRIES <= (share := device.memory() // POINTS):
         return None
     return chunk_size(
         directions,
