@@ -279,9 +279,18 @@ test_errors = refusals(
         "expects numbers, arrays or functions of the point for its values, got 'hot'": lambda: (
             do.pde.Dirichlet("hot", on=WALL)
         ),
-        r"Prescribed expects an operator, such as diffop.Partial\(0\), got 1.0": lambda: (
+        r"^Prescribed expects an operator, such as diffop.Partial\(0\), .* got 1.0": lambda: (
             do.pde.Prescribed(1.0, 0.0, on=WALL)
         ),
+        r"^Prescribed expects an operator, .* got <class 'diffop.*Identity'>": lambda: (
+            do.pde.Prescribed(do.Identity, 0.0, on=WALL)
+        ),
+        r"^Condition expects an operator, .* or diffop.Identity\(\) .* got None": lambda: (
+            do.equations.Condition(None, jnp.zeros((1, 1)), jnp.zeros(1)).misfit(jnp.sum)
+        ),
+        "^Matching expects an operator, .* got None": lambda: do.equations.Matching(
+            None, jnp.zeros((1, 1)), jnp.ones(1)
+        ).misfit(jnp.sum),
         "a condition expects a number as its weight, got 'x'": lambda: do.pde.Dirichlet(
             0.0, on=WALL, weight="x"
         ),

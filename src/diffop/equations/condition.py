@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree, Shaped
+from jaxtyping import Array, Float, Inexact, PyTree, Shaped
 
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
@@ -37,6 +37,15 @@ def as_weight(weight: Any) -> Any:
     return weight
 
 
+def check_operator(name: str, operator: Any) -> None:
+    """**Raises:** `TypeError` for a condition, by its name, on anything but an operator's value."""
+    if not isinstance(operator, Operator | NonlinearOperator):
+        raise TypeError(
+            f"{name} expects an operator, such as diffop.Partial(0), or diffop.Identity() for the "
+            f"values of u, got {operator!r}."
+        )
+
+
 @runtime_checkable  # for type checks; `has_method` decides which conditions have residuals
 class TellsResiduals(Protocol):
     """A condition that gives the numbers whose squares add up to its misfit."""
@@ -59,13 +68,14 @@ class Condition(NamedTuple):
 
     operator: Operator | NonlinearOperator
     points: Points
-    values: Float[Array, "count ..."]
+    values: Inexact[Array, "count ..."]
     weight: int | float = 1.0
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
         """The misfit: the weight times the mean over the points of |operator(u) − values|².
 
-        **Raises:** `ValueError` if operator(u) and the values differ in shape, and without points.
+        **Raises:** `ValueError` if operator(u) and the values differ in shape, and without points;
+        `TypeError` for anything but an operator.
         """
         missed = self._missed(u)
         squares = jnp.real(missed * jnp.conj(missed))
@@ -81,6 +91,7 @@ class Condition(NamedTuple):
         return math.sqrt(self.weight / len(missed)) * missed
 
     def _missed(self, u: Callable) -> Shaped[Array, "count ..."]:
+        check_operator("Condition", self.operator)
         check_arguments("u", u, self.points)
         as_weight(self.weight)
         got, asked = at_each(self.operator.exact(u), self.points), jnp.shape(self.values)

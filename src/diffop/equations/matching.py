@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Shaped
 
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
-from .condition import Condition
+from .condition import Condition, check_operator
 from .points import OnePoint, Points, at_each, check_arguments, chosen
 
 
@@ -50,7 +50,8 @@ class Matching(NamedTuple):
     def misfit(self, u: Callable) -> Float[Array, ""]:
         """The misfit: the weight times the mean over the points of the squared difference.
 
-        **Raises:** `ValueError` for a step that is not in the form of one point.
+        **Raises:** `ValueError` for a step that is not in the form of one point; `TypeError` for
+        anything but an operator.
         """
         return self._prescribed(u).misfit(u)
 
@@ -60,6 +61,7 @@ class Matching(NamedTuple):
 
     def _prescribed(self, u: Callable) -> Condition:
         """The values at the partners, as a condition at the points."""
+        check_operator("Matching", self.operator)
         check_arguments("u", u, self.points)
         _check_step(self.points, self.step)
         steps = chosen(self.step, None)

@@ -6,12 +6,11 @@ from typing import TypeAlias, final
 import equinox as eqx
 from jaxtyping import PRNGKeyArray
 
-from ...equations.condition import Condition
+from ...equations.condition import Condition, check_operator
 from ...operators.base import Operator
 from ...operators.elementary import Identity
 from ...operators.nonlinear import NonlinearOperator
 from ...scalars import checked_integer, plain
-from ...terms.arguments import is_operator
 from ..domains.domain import AbstractDomain, AbstractPart
 from ..domains.space_time import SpaceTime
 from .base import (
@@ -72,10 +71,7 @@ class Prescribed(_AbstractPrescribed):
 
     def __check_init__(self) -> None:
         check_place(self, self.on)
-        if not is_operator(self.operator):
-            raise TypeError(
-                f"Prescribed expects an operator, such as diffop.Partial(0), got {self.operator!r}."
-            )
+        check_operator("Prescribed", self.operator)
 
     def prescribed(self) -> tuple[Operator | NonlinearOperator, GivenValue, Place]:
         return self.operator, self.value, self.on
