@@ -36,6 +36,21 @@ def test_what_is_missing(base):
     )
 
 
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize(
+    ("returned", "shown"), [(None, "None"), (do.Laplacian(), "Δ"), (("Δ",), r"\('Δ',\)")]
+)
+def test_operators_return_terms(returned, shown):
+    class Own(do.operators.DifferentialOperator):
+        def terms(self):
+            return returned
+
+    with pytest.raises(TypeError, match=rf"^Own\.terms must return a tuple of .*; got {shown}\."):
+        Own().exact(jax.numpy.sum)(jax.numpy.ones(2))
+    with pytest.raises(TypeError, match=r"^Own\.terms must return"):
+        do.Laplacian() + Own()
+
+
 def test_what_is_complete_is_a_pytree():
     """Made by flattening, too, where no class is called."""
 

@@ -52,7 +52,13 @@ class DifferentialOperator(Operator):
 
     @property
     def leaves(self) -> tuple[tuple[tuple[Part, ...], int | None], ...]:
-        return (((Part(merged(self.terms()), None),), 0),)
+        terms = self.terms()
+        if not (isinstance(terms, tuple) and all(isinstance(each, Term) for each in terms)):
+            raise TypeError(
+                f"{type(self).__name__}.terms must return a tuple of terms, such as those of an "
+                f"expression, (A + B).terms(); got {terms!r}."
+            )
+        return (((Part(merged(terms), None),), 0),)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raises an error that asks for `exact` or `estimate`."""
