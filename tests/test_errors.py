@@ -41,6 +41,12 @@ MANY = r"fails with arguments of shape %s; these are many points: .* jax\.vmap\(
 
 test_bad_input = refusals(
     {
+        r"b of Directional must be a vector, or have shapes as u's .*; got": [
+            lambda: do.Directional({"b": 2.0, "a": jnp.ones(2)}).exact(lambda p: p["a"])(
+                {"a": jnp.array(3.0), "b": jnp.ones(2)}
+            ),
+            lambda: do.Directional(jnp.ones((2, 1))).exact(jnp.sum)(jnp.ones(2)),
+        ],
         "differentiates argument 0, which must have coordinates; got None": [
             lambda: at(do.Laplacian(), None),
             lambda: at(do.Gradient(), None),

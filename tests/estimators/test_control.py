@@ -228,6 +228,10 @@ def test_numbers_that_are_refused(kwargs):
 
 IMPORTANCE = lambda terms: probes.Importance(np.ones(terms))
 UNOBSERVABLE = {
+    "another number of terms": (
+        lambda: do.Laplacian(dims=(0, 1, 2)).estimate(jr.key(0), 2, IMPORTANCE(3)),
+        f"as many terms as the probe has weights, 3; got one of {D}",
+    ),
     "other probes": (lambda: do.Laplacian().estimate(jr.key(0), 2), "got one by sparse probes"),
     "two sums": (
         lambda: (do.Laplacian() + do.DiagonalK(3)).estimate(jr.key(0), 2, IMPORTANCE(D)),

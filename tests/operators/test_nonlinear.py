@@ -402,6 +402,42 @@ def test_kinks_are_those_of_u_itself():
 E = LAPLACIAN.estimate(jax.random.key(0), 1)
 
 
+STEP, FLOOR = (
+    do.FunctionOf(lambda v: v > 0),
+    do.FunctionOf(lambda v: jnp.floor(v).astype(int)),
+)
+HALF = np.asarray(0.5)
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        (0.5 * STEP, 0.5),
+        (jnp.asarray(HALF) * STEP, 0.5),
+        ((lambda x: 0.5) * STEP, 0.5),
+        (do.Partial(0) - jnp.asarray(HALF) * STEP, 0.5),
+        (STEP + do.FunctionOf(lambda v: v > -1), 2.0),
+        (STEP * STEP, 1.0),
+        (jnp.asarray(HALF) * FLOOR, 1.5),
+        (1j * FLOOR, 3j),
+        (FLOOR * do.Value(), 9.0),
+        (STEP, 1.0),
+    ],
+    ids=str,
+)
+def test_values_that_are_no_floating_numbers(operator, expected):
+    """A switch times a number is no switch."""
+    x = jnp.array([3.0])
+    got = operator.exact(lambda x: x[0])(x)
+    assert jnp.issubdtype(got.dtype, jnp.inexact)
+    np.testing.assert_allclose(got, expected)
+
+
+def test_the_factor_of_a_switch_is_learnt():
+    value = lambda theta: (theta * STEP).exact(lambda x: x[0])(jnp.array([3.0]))
+    np.testing.assert_allclose(jax.grad(value)(0.5), 1.0)
+
+
 test_refused = refusals(
     {
         r"Identity\(\) \*\* 3 is the identity applied 3 times, .* is Value\(\) \*\* 3": lambda: (

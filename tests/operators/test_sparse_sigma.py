@@ -118,12 +118,36 @@ def traced_indices():
     return jax.jit(lambda i: sigma(i).exact(u)(jnp.ones(D)))(jnp.zeros((1, 2), int))
 
 
+def test_the_gradient_along_its_columns():
+    """σᵀ∇u, of one value and of several."""
+    sigma, dense = bidiagonal(D)
+    x = jnp.linspace(-1, 1, D)
+    for function in (u, lambda x: jnp.stack([u(x), x[0] ** 2 * x[1]])):
+        expected = jax.jacrev(function)(x) @ np.asarray(dense)
+        np.testing.assert_allclose(do.Gradient(sigma).exact(function)(x), expected, rtol=1e-12)
+        varying = do.Gradient(lambda x: sigma)
+        np.testing.assert_allclose(varying.exact(function)(x), expected, rtol=1e-12)
+
+
 test_refused = refusals(
     {
         "sigma of .* must have shape": lambda: do.ParabolicTrace(bidiagonal(D)[0]).exact(u)(
             jnp.ones(D + 1)
         ),
         "C of SecondOrder must have shape": lambda: do.SecondOrder(bidiagonal(D)[0]).exact(u)(
+            jnp.ones(D + 1)
+        ),
+        r"integers from 0 to 2 for 3 rows; got values \(3, 1\) and positions int64\(3, 1\)": [
+            lambda: do.operators.SparseColumns(np.array([[-1], [1], [2]]), jnp.ones((3, 1)), 3),
+            lambda: do.operators.SparseColumns(np.array([[0], [1], [3]]), jnp.ones((3, 1)), 3),
+        ],
+        r"and positions float64\(3, 1\)": lambda: do.operators.SparseColumns(
+            np.zeros((3, 1)), jnp.ones((3, 1)), 3
+        ),
+        r"got values \(3, 2\) and positions int64\(3, 1\)": lambda: do.operators.SparseColumns(
+            np.zeros((3, 1), int), jnp.ones((3, 2)), 3
+        ),
+        "sigma of Gradient must have shape": lambda: do.Gradient(bidiagonal(D)[0]).exact(u)(
             jnp.ones(D + 1)
         ),
     },

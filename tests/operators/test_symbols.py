@@ -132,6 +132,44 @@ def test_where_it_is_elliptic():
     assert not heat.is_elliptic(jnp.ones(2), 0.5)
 
 
+def test_several_arguments_without_a_point():
+    """The heat operator: iτ + |ξ|²."""
+    xi = jnp.asarray(XI), jnp.asarray(3.0)
+    heat = do.Partial(argnum=1) - do.Laplacian()
+    np.testing.assert_allclose(heat.symbol(xi), 3j + K)
+    np.testing.assert_allclose(heat.principal_symbol(xi), K)
+    np.testing.assert_allclose(heat.symbol(xi, jnp.asarray(X), jnp.asarray(0.0)), 3j + K)
+
+
+@pytest.mark.parametrize("point", [(), (jnp.asarray(X),), (jnp.asarray(X + 1j),)])
+def test_complex_frequencies(point):
+    """Σ (iξ)^α, of waves that are damped; also with coordinates of different types."""
+    xi = np.array([1.5j, 2.5])
+    for operator, expected in (
+        (do.Laplacian(), -(xi @ xi)),
+        (do.Partial(0), 1j * xi[0]),
+        (do.Mixed((1, 2)), (1j * xi[0]) * (1j * xi[1]) ** 2),
+    ):
+        np.testing.assert_allclose(operator.symbol(jnp.asarray(xi), *point), expected)
+        np.testing.assert_allclose(operator.principal_symbol(jnp.asarray(xi), *point), expected)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        do.Partial(0),
+        do.Directional(jnp.ones(3)),
+        1j * do.Partial(0) + do.Partial(1),
+        do.Laplacian() @ do.Partial(0),
+        do.Partial(0) + do.Laplacian() @ do.Partial(1),
+    ],
+    ids=str,
+)
+def test_first_order_is_not_elliptic_in_space(operator):
+    """b·ξ vanishes for some ξ, of three real numbers, even if b is complex."""
+    assert not operator.is_elliptic(jnp.ones(3))
+
+
 test_refused = refusals(
     {
         "whose coefficients vary, is one at a point": lambda: (c * do.Partial(0)).symbol(XI),

@@ -246,6 +246,50 @@ def test_lengths_in_half_precision(probe, dtype):
     np.testing.assert_allclose(value, 16, rtol=0.02)
 
 
+FORM = do.SecondOrder(jnp.asarray(SYMMETRIC))
+
+
+@pytest.mark.parametrize(
+    ("operator", "probe"),
+    [
+        *(
+            (FORM, each)
+            for each in ("rademacher", "gaussian", "spherical", "orthogonal", "shifted")
+        ),
+        *((do.Biharmonic(), each) for each in ("gaussian", "spherical")),
+    ],
+)
+def test_directions_are_real_at_complex_points(operator, probe):
+    """The estimate of f + ig for real f and g is that of f, plus i times that of g, where the
+    derivatives are the same at every point: those of forms of the operator's order.
+    """
+    forms = [jr.normal(jr.key(seed), (D, D)) for seed in (1, 2)]
+    power = operator.order // 2
+    real = [lambda x, form=form: (x @ form.astype(x.dtype) @ x) ** power for form in forms]
+    both = lambda x: real[0](x) + jnp.asarray(1j, x.dtype) * real[1](x)
+    E = estimate(operator, probe)
+    parts = [np.asarray(E(each)(jnp.asarray(X))) for each in real]
+    got = E(both)(jnp.asarray(X + 1j * X[::-1]))
+    np.testing.assert_allclose(got, parts[0] + 1j * parts[1], rtol=1e-12)
+
+
+class Typed(probes.AbstractDenseProbe):
+    name = "typed"
+
+    def reaches(self, target):
+        return target.kind == "trace"
+
+    def draw(self, key, n, size, dtype, target):
+        assert dtype == np.float64
+        ones = jnp.ones((n, size), dtype)
+        return probes.Drawn(ones, np.full(n, 1 / n), (probes.Stratum(n),))
+
+
+def test_probes_of_users_are_asked_for_real_directions():
+    got = estimate(do.Laplacian(), Typed())(lambda z: z @ z)(jnp.asarray(X + 1j))
+    np.testing.assert_allclose(got, 2 * D)
+
+
 def test_a_million_weights():
     """p proportional to the terms: no variance."""
 

@@ -86,7 +86,7 @@ def test_equal_seeds_are_one_run(tmp_path, capsys):
     [
         ('{"problem": ', "broken/report.json is not the JSON file that a run writes: "),
         ("[]", "broken/report.json is not the JSON file that a run writes: it holds a list."),
-        ("{}", "broken is not as a run writes it (TypeError: "),
+        ("{}", "broken/report.json is not as a run writes it ("),
     ],
     ids=["cut", "a list", "empty"],
 )
@@ -102,6 +102,32 @@ def test_a_broken_report_leaves_the_others(command, content, said, tmp_path, cap
     out, error = capsys.readouterr()
     assert said in error and error.count("\n") == 1
     assert (tmp_path / "p.png").is_file() if command == "plot" else "2.00e-01" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("run.json", "{}", "run.json is not as a run writes it: it has no settings"),
+        ("report.json", '{"problem": ', "report.json is not the JSON file that a run writes: "),
+        ("report.json", "{}", "report.json is not as a run writes it ("),
+    ],
+)
+def test_a_damaged_run_is_not_resumed(name, content, said, tmp_path, capsys):
+    """In one sentence, as input that cannot be used."""
+    write_run(tmp_path / "run", 0, rel_l2=0.2)
+    (tmp_path / "run" / name).write_text(content)
+    command = ["solve", NAME, "--seed", "0", "--out", str(tmp_path / "run"), "--resume"]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+
+
+def test_lines_of_metrics_that_are_no_text_are_left_out(tmp_path, capsys):
+    write_run(tmp_path / "run", 0, rel_l2=0.2, metrics=[(10, 4.0, 0.5), (20, 2.0, 0.4)])
+    with (tmp_path / "run" / "metrics.jsonl").open("ab") as file:
+        file.write(b"\xa5\xff\n")
+    assert main(["plot", str(tmp_path / "run"), "--out", str(tmp_path / "p.png")]) == 0
+    assert (tmp_path / "p.png").is_file() and "error" not in capsys.readouterr().err
 
 
 def test_runs_that_have_not_ended_only(tmp_path, capsys):

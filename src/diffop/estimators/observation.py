@@ -38,6 +38,11 @@ def observe(
             "observe needs an estimate of a single sum over coordinates; got one whose terms have "
             "other directions."
         )
+    if probe.weights.shape != memory.means.shape:
+        raise ValueError(
+            f"observe expects a memory of as many terms as the probe has weights, "
+            f"{probe.weights.size}; got one of {memory.means.size}."
+        )
     dims = getattr(segment.factors[0], "dims", None)
     numbers = rows.positions[:, 0]
     if dims is not None:

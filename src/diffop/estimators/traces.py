@@ -77,7 +77,8 @@ def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> 
             f"{factor.symbol} needs a vector-valued u with one value for each of the {size} "
             f"coordinates of argument {factor.argnum}; got {values} value(s)."
         )
-    rows = np.arange(values) if values != size or factor.dims is None else np.asarray(factor.dims)
+    whole = values != factor.count(point)  # one value for each coordinate, of which some are read
+    rows = np.asarray(factor.dims) if whole else np.arange(values)
     moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, by_identity)
     origin = own_copy(moved, _origin(factor, point))
     return _products(moved, origin, by_identity, point.chunk)

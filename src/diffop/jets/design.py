@@ -66,7 +66,7 @@ def deviations(contributions: AnyArray, design: Design) -> Array:
         roots = np.array([math.sqrt(_factor(strata[number])) for number in these])
         roots = roots.reshape(-1, *[1] * (values.ndim - 1))
         own = values - jnp.mean(values, axis=1, keepdims=True)
-        found.append((jnp.asarray(roots, own.dtype) * own).reshape(-1, *own.shape[2:]))
+        found.append((jnp.asarray(roots, own.dtype) * own).reshape(draws.size, *own.shape[2:]))
     return found[0] if len(found) == 1 else jnp.concatenate(found)
 
 

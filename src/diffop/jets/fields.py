@@ -67,6 +67,8 @@ class SparseColumns(eqx.Module):
     - `values`: the entries, of the same shape.
     - `rows`: how many rows the matrix has.
 
+    **Raises:** `ValueError` for other shapes, and for positions outside of the matrix.
+
     The entries are its leaves; positions are part of its structure, unless they are traced. A
     constant `jax.experimental.sparse.BCOO` may be given instead.
 
@@ -89,6 +91,17 @@ class SparseColumns(eqx.Module):
     _positions: Any
 
     def __init__(self, positions: Positions, values: DirectionValues, rows: int) -> None:
+        wrong: Any = len(jnp.shape(values)) != 2 or jnp.shape(positions) != jnp.shape(values)
+        if not isinstance(positions, Tracer):
+            positions = np.asarray(positions)
+            wrong |= positions.dtype.kind not in "iu"
+            wrong |= np.any((positions < 0) | (positions >= rows))
+        if wrong:
+            raise ValueError(
+                f"SparseColumns expects values (columns, s), and as many positions, which are "
+                f"integers from 0 to {rows - 1} for {rows} rows; got values {jnp.shape(values)} "
+                f"and positions {positions.dtype}{jnp.shape(positions)} not all of which are these."
+            )
         self._positions = held_if_known(positions)
         self.values, self.rows = values, rows
 
@@ -190,6 +203,11 @@ def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: st
 def resolve_vector(field: Field, point: Point, argnum: int, what: str) -> Vector:
     """The value of a vector field, which may be a pytree like the argument."""
     value = point.value_of(field) if callable(field) else field
+    # a vector, or a row of numbers, is all coordinates
+    rank = {list: 0, tuple: 0, dict: -1}.get(type(value), 1)
+    shapes, like = (jax.tree.map(jnp.shape, tree) for tree in (value, point.args[argnum]))
+    if shapes != like and any(np.ndim(leaf) > rank for leaf in jax.tree.leaves(value)):
+        raise ValueError(f"{what} must be a vector, or have shapes as u's {like}; got {shapes}.")
     return constant_vector(value, what, not _is_complex(point, argnum))
 
 

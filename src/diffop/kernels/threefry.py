@@ -38,8 +38,8 @@ def in_one_pass(key: PRNGKeyArray) -> PRNGKeyArray:
     returned unchanged, and any key if JAX is set to number the elements of a draw in another way.
     """
     config: Any = jax.config
-    threefry = str(jax.random.key_impl(key)) == threefry_prng_impl.name
-    if not (threefry and config.jax_threefry_partitionable):
+    is_threefry = str(jax.random.key_impl(key)) == threefry_prng_impl.name
+    if not (is_threefry and config.jax_threefry_partitionable):
         return key
     return jax.random.wrap_key_data(jax.random.key_data(key), impl=_IN_ONE_PASS)
 

@@ -234,7 +234,7 @@ class NonlinearOperator(Complete):
         return NotImplemented if operand is None else equal(self, operand)
 
     def __hash__(self) -> int:
-        return hash(NonlinearOperator)  # equal operators may be written in different ways
+        return hash(Operator)  # equal operators may be written in different ways, linear ones too
 
     def __repr__(self) -> str:
         if all(map(is_nothing, self.products)):

@@ -32,7 +32,7 @@ from ..terms.coefficients import (
     sign_and_text,
     times_scalar,
 )
-from ..terms.evaluate import common_kind
+from ..terms.evaluate import as_floating_leaf, common_kind
 from ..terms.inner import after
 from ..terms.term import Part, Segment, Term, function_name
 from .base import Operator
@@ -205,7 +205,8 @@ class Product(eqx.Module):
 
     def of(self, values: Iterator[PyTree], point: Point) -> PyTree:
         """The value, computed from the values of the leaves."""
-        value = reduce(_multiplied, [factor.of(values, point) for factor in self.factors])
+        each = [factor.of(values, point) for factor in self.factors]
+        value = reduce(_multiplied, [jax.tree.map(as_floating_leaf, value) for value in each])
         if self.coefficient == ZERO:
             return jax.tree.map(jnp.zeros_like, value)
         for number in (

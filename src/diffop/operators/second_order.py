@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 
 from ..jets.field_terms import FactoredForm, MatrixForm
-from ..jets.fields import Field, is_bcoo, sparse_columns
+from ..jets.fields import Field
 from ..jets.low_rank import LowRank
 from ..jets.terms import Terms
 from ..terms.arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
@@ -52,8 +52,6 @@ class SecondOrder(DifferentialOperator):
 
     def __init__(self, C: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
         forms = "a square matrix, a vector (its diagonal), a callable of the point or a MatVec"
-        if is_bcoo(C):
-            C = sparse_columns(C, "C of SecondOrder")
         self.C = checked_field(C, "C of SecondOrder", (1, 2), forms)
         if isinstance(self.C, jax.Array) and self.C.ndim == 2 and len(set(self.C.shape)) != 1:
             raise ValueError(f"C of SecondOrder must be {forms}; got shape {self.C.shape}.")
@@ -116,8 +114,6 @@ class ParabolicTrace(DifferentialOperator):
 
     def __init__(self, sigma: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
         forms = "a matrix, a vector (its diagonal), a scalar, a callable of the point or a MatVec"
-        if is_bcoo(sigma):
-            sigma = sparse_columns(sigma, "sigma of ParabolicTrace")
         self.sigma = checked_field(sigma, "sigma of ParabolicTrace", (0, 1, 2), forms)
         self.argnum = checked_argnum(argnum)
         self.dims = checked_dims(dims)

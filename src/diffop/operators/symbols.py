@@ -7,6 +7,7 @@ exact for compositions and variable coefficients.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from jaxtyping import Array, Bool, Inexact, PyTree
 from ..array_types import Vector
 from ..jets.point import Point
 from ..terms.coefficients import coefficient_at, number_of, times_scalar
-from ..terms.evaluate import apply
+from ..terms.evaluate import apply, sum_of_two
 from ..terms.term import Part, Term, factor_term, leading_part, merged
 
 
@@ -58,7 +59,7 @@ def symbol(terms: Sequence[Term], xi: PyTree, point: Point, values: tuple[int, .
 
     def wave(*at: Any) -> Array:
         p = phase(*at)
-        return jnp.exp(jax.lax.complex(jnp.zeros_like(p), p))
+        return jnp.exp(jax.lax.complex(-jnp.imag(p), jnp.real(p)))
 
     return _of_each(terms, wave, point, values)
 
@@ -83,16 +84,23 @@ def _phase(xi: PyTree, point: Point) -> Callable[..., Array]:
             f"these; got arrays of shapes {shapes[0]} at a point of shapes {shapes[1]}."
         )
     origin = jax.tree.leaves(at)
-    waves = [
-        jnp.asarray(k).astype(x.dtype)
-        for k, x in zip(jax.tree.leaves(frequency), origin, strict=True)
-    ]
+    waves = list(map(jnp.asarray, jax.tree.leaves(frequency)))
 
     def phase(*args: Any) -> Array:
         along = zip(waves, jax.tree.leaves(args), origin, strict=True)
-        return jnp.sum(jnp.stack([jnp.sum(k * (y - x)) for k, y, x in along]))
+        return reduce(sum_of_two, [_sum_of_products(k, y - x) for k, y, x in along])
 
     return phase
+
+
+def _sum_of_products(k: Array, x: Array) -> Array:
+    """k·x in the precision of x; complex if one of them is."""
+    if jnp.iscomplexobj(x):
+        return jnp.sum(k.astype(x.dtype) * x)
+    real = jnp.sum(jnp.real(k).astype(x.dtype) * x)
+    if not jnp.iscomplexobj(k):
+        return real
+    return jax.lax.complex(real, jnp.sum(jnp.imag(k).astype(x.dtype) * x))
 
 
 def _of_each(
@@ -131,10 +139,17 @@ def is_elliptic(terms: Sequence[Term], point: Point) -> Bool[Array, ""]:
     def along(direction: Vector) -> Array:
         return of_form(lambda y: (direction @ y) ** order / math.factorial(order))
 
+    if jax.eval_shape(along, flat).shape:
+        raise ValueError(
+            "is_elliptic is decided for operators with one value at a point, whose symbol is a "
+            "number; got one with several, such as a gradient."
+        )
     if flat.size == 1 or order == 0:
         return along(jnp.ones_like(flat)) != 0
     if flat.size == 2:
         return _has_no_real_root(jnp.stack([of_form(each) for each in _monomials(order)]))
+    if order == 1:  # b·ξ vanishes for some ξ in three coordinates, even if b is complex
+        return jnp.zeros_like(along(flat), bool)
     if order == 2 and not jnp.iscomplexobj(along(flat)):
         return _is_definite(jax.hessian(along)(flat))
     leading = _leading(terms)
@@ -194,7 +209,8 @@ def _is_product_elliptic(term: Term, point: Point) -> Bool[Array, ""]:
 
 def at_zero(xi: PyTree) -> tuple[Any, ...]:
     """Any point, for operators with constant coefficients."""
-    return (jax.tree.map(jnp.zeros_like, xi),)
+    args = xi if isinstance(xi, tuple) else (xi,)
+    return jax.tree.map(lambda k: jnp.zeros_like(jnp.real(jnp.asarray(k))), args)
 
 
 def has_constant_terms(terms: Sequence[Term]) -> bool:

@@ -20,9 +20,10 @@ class Gradient(DifferentialOperator):
 
     **Arguments:**
 
-    - `sigma`: $σ$: a matrix (d, d'), a vector for a diagonal one, a scalar, a callable
-        sigma(*args), or a matrix known by its products ([`diffop.operators.MatVec`][]). None for
-        $∇u$ itself.
+    - `sigma`: $σ$: a matrix (d, d'), a vector for a diagonal one, a scalar, a sparse matrix
+        ([`diffop.operators.SparseColumns`][] or a constant `jax.experimental.sparse.BCOO`), a
+        callable sigma(*args), or a matrix known by its products ([`diffop.operators.MatVec`][]).
+        None for $∇u$ itself.
     - `argnum`, `dims`: which argument, and which of its coordinates.
 
     **Returns** (when applied): without sigma and dims, the structure of the argument, as `jax.grad`
@@ -72,12 +73,12 @@ class Divergence(AbstractOfCoordinates):
     **Arguments:**
 
     - `argnum`, `dims`: which argument, and which of its coordinates to sum over. u returns one
-        value for each coordinate of the argument (or for each of `dims`), as an array or a pytree
-        like the argument. If u returns more, such as (u, v, p), say which entries are meant:
-        `Divergence() @ Component((0, 1))`. If it returns an array whose last axis has one value for
-        each coordinate, such as a stress, that axis is contracted, and the others remain: with the
-        convention of [`diffop.Gradient`][], `Divergence() @ Gradient()` of a vector is its
-        Laplacian.
+        value for each coordinate of the argument, as an array or a pytree like the argument; or one
+        for each of `dims`, in their order. If u returns more, such as (u, v, p), say which entries
+        are meant: `Divergence() @ Component((0, 1))`. If it returns an array whose last axis has
+        one value for each coordinate, such as a stress, that axis is contracted, and the others
+        remain: with the convention of [`diffop.Gradient`][], `Divergence() @ Gradient()` of a
+        vector is its Laplacian.
 
     Exact: d first-order jets. Estimated: n of the d terms, or dense $vᵀ(∂u)v$.
 
@@ -186,7 +187,8 @@ class Component(DifferentialOperator):
     **Arguments:**
 
     - `entry`: the index of an entry along the first axis of u's value, counted from 0, or its key
-        if u returns a dict; or a tuple of these for several entries, as a vector.
+        if u returns a dict; or a tuple of these for several entries, as a vector (of a dict or a
+        tuple, as a tuple) in this order.
 
     **Raises:** `TypeError` for another kind of entry; `ValueError`, when it is applied, for an
     entry that u does not have.

@@ -135,7 +135,7 @@ class AbstractDenseProbe(AbstractProbe):
     """Random directions in all the coordinates that an operator acts on.
 
     A subclass says which [`diffop.probes.Target`][] it `reaches`, and draws directions with that
-    moment.
+    moment. They are real, in the precision of the point.
 
     !!! example
 
@@ -192,7 +192,9 @@ class AbstractDenseProbe(AbstractProbe):
         target, size = terms.target(power), terms.count(point)
         assert target is not None
         key = stream(draw.key, "directions", size)
-        found = self.draw(key, draw.n, size, point.dtype(terms.argnum), target)
+        # real ones, also at complex points: E[v vᵀ] of complex normal vectors is 0
+        real = jnp.finfo(point.dtype(terms.argnum)).dtype
+        found = self.draw(key, draw.n, size, real, target)
         check_drawn(self, found.directions, found.weights, size)
         jets, family = terms.probe(point, found.directions), self.family(target)
         if power > 1:

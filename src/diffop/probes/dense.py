@@ -115,7 +115,8 @@ class Spherical(AbstractDenseProbe):
         return target.kind in ("trace", "laplacian")
 
     def directions(self, key: Key, n: int, size: int, dtype: np.dtype) -> Probes:
-        normal = jax.random.normal(key, (n, size), _precise(dtype))
+        # squares of many entries are beyond the range of half precision
+        normal = jax.random.normal(key, (n, size), np.promote_types(dtype, np.float32))
         length = jnp.linalg.norm(normal, axis=1, keepdims=True)
         return (math.sqrt(size) * normal / length).astype(dtype)
 
@@ -163,7 +164,8 @@ class Orthogonal(AbstractDenseProbe):
         return full or number_of_terms(factors, point) <= n
 
     def directions(self, key: Key, n: int, size: int, dtype: np.dtype) -> Probes:
-        normal = jax.random.normal(key, (size, n), _precise(dtype))
+        # there is no decomposition in half precision
+        normal = jax.random.normal(key, (size, n), np.promote_types(dtype, np.float32))
         basis, triangle = jnp.linalg.qr(normal)
         diagonal = jnp.diagonal(triangle)
         signs = jnp.where(diagonal < 0, -1, 1).astype(diagonal.dtype)  # QR's are not uniform
@@ -188,13 +190,6 @@ def _mean(directions: Probes, moment: float) -> Drawn:
     """Independent directions with a known moment."""
     n = directions.shape[0]
     return Drawn(directions, np.full(n, 1 / (n * moment)), (Stratum(n),))
-
-
-def _precise(dtype: np.dtype) -> np.dtype:
-    """At least single precision: squares of many entries are beyond the range of half precision,
-    and there is no decomposition in it.
-    """
-    return np.promote_types(dtype, np.float32)
 
 
 def _double_factorial(order: int) -> float:

@@ -65,8 +65,8 @@ class RunningMagnitudes(eqx.Module):
         """Probes with the weights learnt so far. At first all are equal; a term that was not drawn
         yet counts as an average one.
         """
-        number = jnp.maximum(jnp.sum(self.seen, dtype=self.means.dtype), 1)
-        average = jnp.sum(self.means / number)  # the sum may be out of range
+        # divided first: the sum may be out of range
+        average = jnp.sum(self.means / jnp.maximum(jnp.sum(self.seen, dtype=self.means.dtype), 1))
         average = jnp.where(average > 0, average, 1.0)
         return Importance(jnp.where(self.seen, self.means, average) + self.floor * average)
 

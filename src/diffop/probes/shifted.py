@@ -74,7 +74,8 @@ class Shifted(AbstractProbe):
     def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
         ((terms, _),) = factors
         assert isinstance(terms, MatrixForm)  # `supports` was checked
-        n, size, dtype = draw.n, terms.dimension(point), point.dtype(terms.argnum)
+        n, size = draw.n, terms.dimension(point)
+        dtype = jnp.finfo(point.dtype(terms.argnum)).dtype  # directions are real
         key = stream(draw.key, "shifted", size)
         z = self.directions(key, n, size, dtype)
         matrix = terms.matrix(point).astype(dtype)

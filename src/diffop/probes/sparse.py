@@ -91,6 +91,10 @@ class Sparse(AbstractTermProbe):
     For N equal terms the variance is $N²/n (1 − n/N) S²$, where $S²$ is the variance among the
     terms, such as the diagonal of the Hessian for $Δ$. Off-diagonal entries do not contribute.
 
+    A term whose coefficient is exactly 0 is never drawn. So the gradient with respect to that
+    coefficient is always 0 in an estimate. To learn coefficients that begin at 0, evaluate exactly,
+    or draw dense directions.
+
     Source: STDE, equation `eqn:stde-sparse`, with $p ∝ |C|$ instead of C.
 
     !!! example

@@ -94,6 +94,7 @@ def check_directory(
         return
     started = started_with(path) if resume else None
     if started is not None:
+        finished(path)  # a report can be read, if there is one
         check_equal(path, up_to_date(started), up_to_date(wanted))
         if _waits(path) and read(path / RUN).get("streams", 1) != VERSION:
             raise CheckpointMismatchError(
@@ -118,13 +119,22 @@ def started_with(directory: pathlib.Path) -> dict[str, Any] | None:
     it started; None if there is no run in it.
     """
     described = (directory / RUN, directory / REPORT)  # old runs may have the second alone
-    return next((read(path)["settings"] for path in described if path.is_file()), None)
+    found = next((path for path in described if path.is_file()), None)
+    if found is None:
+        return None
+    settings = read(found).get("settings")
+    if not isinstance(settings, dict):
+        raise ValueError(f"{found} is not as a run writes it: it has no settings.")
+    return settings
 
 
 def finished(directory: pathlib.Path) -> Report | None:
     """The report of the run in a directory; None if it has not ended."""
     path = directory / REPORT
-    return _made_of(Report, read(path)) if path.is_file() else None
+    try:
+        return _made_of(Report, read(path)) if path.is_file() else None
+    except TypeError as error:
+        raise ValueError(f"{path} is not as a run writes it ({error}).") from None
 
 
 def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:

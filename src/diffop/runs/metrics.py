@@ -27,10 +27,11 @@ class Metric(NamedTuple):
 def read_metrics(directory: pathlib.Path) -> list[Metric]:
     """The metrics of a run so far.
 
-    An incomplete line, of a run that was killed or whose disk was full, is left out.
+    An incomplete line, of a run that was killed or whose disk was full, is left out, and so are
+    lines that are damaged.
     """
     path = directory / METRICS
-    lines = path.read_text().splitlines() if path.is_file() else []
+    lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
     return [metric for line in lines if (metric := _parsed(line)) is not None]
 
 

@@ -11,7 +11,15 @@ from jax.core import Tracer
 from jaxtyping import PyTree
 
 from ..array_types import Key
-from ..jets.fields import Field, Number, SparseColumns, as_floating, is_matvec
+from ..jets.fields import (
+    Field,
+    Number,
+    SparseColumns,
+    as_floating,
+    is_bcoo,
+    is_matvec,
+    sparse_columns,
+)
 from ..jets.identity import is_key_array
 from ..jets.index_terms import Monomial
 from ..scalars import checked_integer, is_number, plain
@@ -129,6 +137,8 @@ def _place(key: Any, argnum: int, name: str) -> tuple[int, int]:
 
 def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> Field:
     """A coefficient field: callables unchanged, arrays as floating ones of an allowed rank."""
+    if is_bcoo(field):
+        field = sparse_columns(field, name)
     if isinstance(field, SparseColumns):
         values = as_floating(field.values, name)
         return eqx.tree_at(lambda columns: columns.values, field, values)

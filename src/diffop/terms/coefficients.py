@@ -12,6 +12,7 @@ from jax.core import Tracer
 from jaxtyping import Array
 
 from ..array_types import ScalarArray
+from ..arrays import times
 from ..jets.fields import Number, as_floating
 from ..jets.point import Point
 
@@ -81,7 +82,10 @@ def times_scalar(leaf: Any, factor: Any) -> Any:
     **Raises:** `ValueError` for an integer beyond the range of double precision.
     """
     if isinstance(factor, int | float):
-        return leaf if factor == 1 else leaf * _as_float(factor)
+        if factor == 1:
+            return leaf
+        number = _as_float(factor)
+        return times(leaf, number) if hasattr(leaf, "dtype") else leaf * number
     factor = jnp.asarray(factor)
     if not jnp.iscomplexobj(factor):
         return leaf * factor.astype(leaf.dtype)

@@ -58,15 +58,12 @@ class DivergenceOf(eqx.Module):
         return "div_b"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Array:
-        point = Point(args, kwargs)
-        size = point.size(self.argnum, "div")
 
         def vector(*args: Any, **kwargs: Any) -> Vector:
-            b = resolve_vector(self.field, Point(args, kwargs), self.argnum, "b of Directional")
-            return b if self.dims is None else jnp.zeros(size, b.dtype).at[_array(self.dims)].set(b)
+            return resolve_vector(self.field, Point(args, kwargs), self.argnum, "b of Directional")
 
         divergence = factor_term(DivergenceTerms(self.argnum, self.dims))
-        return apply([Part((divergence,), None)], vector, point)
+        return apply([Part((divergence,), None)], vector, Point(args, kwargs))
 
 
 @final

@@ -47,7 +47,8 @@ def entries_of(u: Callable[..., PyTree], entries: Entries) -> Callable[..., PyTr
 
 def _entry(entry: Entry, values: PyTree, like: PyTree) -> PyTree:
     if isinstance(like, dict):
-        return {k: values[k] for k in entry} if isinstance(entry, tuple) else values[entry]
+        # a tuple, whose leaves are in the order asked for: those of a dict are sorted
+        return tuple(values[k] for k in entry) if isinstance(entry, tuple) else values[entry]
     if isinstance(like, tuple | list):
         several = isinstance(entry, tuple)
         return tuple(values[int(k)] for k in entry) if several else values[entry]

@@ -140,11 +140,13 @@ def floating(u: Callable[..., PyTree]) -> Callable[..., PyTree]:
     u, are not integers.
     """
 
-    def of(leaf: Any) -> Array:
-        array = jnp.asarray(leaf)
-        return array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(float)
+    return lambda *args, **kwargs: jax.tree.map(as_floating_leaf, u(*args, **kwargs))
 
-    return lambda *args, **kwargs: jax.tree.map(of, u(*args, **kwargs))
+
+def as_floating_leaf(leaf: Any) -> Array:
+    """An integer or a boolean as a floating number; other numbers as they are."""
+    array = jnp.asarray(leaf)
+    return array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(float)
 
 
 @full_precision()
@@ -341,7 +343,7 @@ def _contract(outputs: PyTree, jets: WeightedJets, segment: Segment, point: Poin
             f"{flat.shape[1]} value(s).{several}"
         )
     flat = flat.reshape(jets.size, *rows, -1)
-    if flat.shape[-1] != size:
+    if dims is not None and flat.shape[-1] == len(dims):  # in their order
         every = jnp.zeros((jets.size, *rows, size), kind)
         flat = every.at[..., np.asarray(dims)].set(flat, unique_indices=True)
     contracted = partial(project, jets.directions, argnum)

@@ -134,6 +134,10 @@ def _transposed_product(factor: GradientTerms, point: Point, row: Array) -> Arra
     """σᵀ g along the last axis."""
     sigma = resolve(factor.field, point, factor.argnum, "sigma of Gradient")
     size = row.shape[-1]
+    if isinstance(sigma, SparseColumns):
+        expect_shape(sigma, ((size, sigma.shape[1]),), "sigma of Gradient")
+        row, values = _alike(row, jnp.asarray(sigma.values))
+        return jnp.einsum("...cs,cs->...c", row[..., sigma.positions], values)
     if callable(sigma):
         matrix: Callable[..., Any] = sigma
 
