@@ -138,6 +138,7 @@ def test_several_arguments_without_a_point():
     heat = do.Partial(argnum=1) - do.Laplacian()
     np.testing.assert_allclose(heat.symbol(xi), 3j + K)
     np.testing.assert_allclose(heat.principal_symbol(xi), K)
+    np.testing.assert_allclose(do.Laplacian().symbol(np.array([1, -2])), -5.0)
     np.testing.assert_allclose(heat.symbol(xi, jnp.asarray(X), jnp.asarray(0.0)), 3j + K)
 
 

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Inexact, PyTree
 from ..array_types import Vector
 from ..jets.point import Point
 from ..terms.coefficients import coefficient_at, number_of, times_scalar
-from ..terms.evaluate import apply, sum_of_two
+from ..terms.evaluate import apply, as_floating_leaf, sum_of_two
 from ..terms.term import Part, Term, factor_term, leading_part, merged
 
 
@@ -210,7 +210,7 @@ def _is_product_elliptic(term: Term, point: Point) -> Bool[Array, ""]:
 def at_zero(xi: PyTree) -> tuple[Any, ...]:
     """Any point, for operators with constant coefficients."""
     args = xi if isinstance(xi, tuple) else (xi,)
-    return jax.tree.map(lambda k: jnp.zeros_like(jnp.real(jnp.asarray(k))), args)
+    return jax.tree.map(lambda k: jnp.zeros_like(as_floating_leaf(jnp.real(k))), args)
 
 
 def has_constant_terms(terms: Sequence[Term]) -> bool:

@@ -343,7 +343,7 @@ def _contract(outputs: PyTree, jets: WeightedJets, segment: Segment, point: Poin
             f"{flat.shape[1]} value(s).{several}"
         )
     flat = flat.reshape(jets.size, *rows, -1)
-    if dims is not None and flat.shape[-1] == len(dims):  # in their order
+    if dims is not None and dims != tuple(range(size)) and flat.shape[-1] == len(dims):
         every = jnp.zeros((jets.size, *rows, size), kind)
         flat = every.at[..., np.asarray(dims)].set(flat, unique_indices=True)
     contracted = partial(project, jets.directions, argnum)
