@@ -137,7 +137,7 @@ test_refused = refusals(
         "C of SecondOrder must have shape": lambda: do.SecondOrder(bidiagonal(D)[0]).exact(u)(
             jnp.ones(D + 1)
         ),
-        r"integers from 0 to 2 for 3 rows; got values \(3, 1\) and positions int64\(3, 1\)": [
+        r"integer from 0 to 2, for 3 rows; got values \(3, 1\) and positions int64\(3, 1\)": [
             lambda: do.operators.SparseColumns(np.array([[-1], [1], [2]]), jnp.ones((3, 1)), 3),
             lambda: do.operators.SparseColumns(np.array([[0], [1], [3]]), jnp.ones((3, 1)), 3),
         ],

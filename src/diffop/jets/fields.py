@@ -98,9 +98,9 @@ class SparseColumns(eqx.Module):
             wrong |= np.any((positions < 0) | (positions >= rows))
         if wrong:
             raise ValueError(
-                f"SparseColumns expects values (columns, s), and as many positions, which are "
-                f"integers from 0 to {rows - 1} for {rows} rows; got values {jnp.shape(values)} "
-                f"and positions {positions.dtype}{jnp.shape(positions)} not all of which are these."
+                f"SparseColumns expects values (columns, s), and for each a position that is an "
+                f"integer from 0 to {rows - 1}, for {rows} rows; got values {jnp.shape(values)} "
+                f"and positions {positions.dtype}{jnp.shape(positions)}, not all of this kind."
             )
         self._positions = held_if_known(positions)
         self.values, self.rows = values, rows
