@@ -1,5 +1,7 @@
 """Bad input: one clear error at the call, told by its essential words."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -39,13 +41,22 @@ def linear(x):
 BESIDE = r"to a function u alone, and .* L\.exact\(u\)\(x\); got 1 more argument\(s\) beside u"
 MANY = r"fails with arguments of shape %s; these are many points: .* jax\.vmap\(L\.exact\(u\)\)"
 
+
+class Pair(NamedTuple):
+    a: object
+    b: object
+
+
 test_bad_input = refusals(
     {
-        r"b of Directional must be a vector, or have shapes as u's .*; got": [
+        r"b of Directional must be a vector, or like u's argument, .*; got": [
             lambda: do.Directional({"b": 2.0, "a": jnp.ones(2)}).exact(lambda p: p["a"])(
                 {"a": jnp.array(3.0), "b": jnp.ones(2)}
             ),
             lambda: do.Directional(jnp.ones((2, 1))).exact(jnp.sum)(jnp.ones(2)),
+            lambda: do.Directional(lambda p: Pair(jnp.ones(2), 2.0)).exact(lambda p: p.a)(
+                Pair(jnp.array(3.0), jnp.ones(2))
+            ),
         ],
         "differentiates argument 0, which must have coordinates; got None": [
             lambda: at(do.Laplacian(), None),

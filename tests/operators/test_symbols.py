@@ -144,7 +144,7 @@ def test_several_arguments_without_a_point():
 
 @pytest.mark.parametrize("point", [(), (jnp.asarray(X),), (jnp.asarray(X + 1j),)])
 def test_complex_frequencies(point):
-    """Σ (iξ)^α, of waves that are damped; also with coordinates of different types."""
+    """Σ (iξ)^α, of waves that are damped, without a point, at a real and at a complex one."""
     xi = np.array([1.5j, 2.5])
     for operator, expected in (
         (do.Laplacian(), -(xi @ xi)),

@@ -203,11 +203,11 @@ def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: st
 def resolve_vector(field: Field, point: Point, argnum: int, what: str) -> Vector:
     """The value of a vector field, which may be a pytree like the argument."""
     value = point.value_of(field) if callable(field) else field
-    # a vector, or a row of numbers, is all coordinates
-    rank = {list: 0, tuple: 0, dict: -1}.get(type(value), 1)
+    # a vector, or a row of numbers, is all coordinates; anything else is like the argument
+    rank = 1 if jax.tree_util.all_leaves([value]) else {list: 0, tuple: 0}.get(type(value), -1)
     shapes, like = (jax.tree.map(jnp.shape, tree) for tree in (value, point.args[argnum]))
     if shapes != like and any(np.ndim(leaf) > rank for leaf in jax.tree.leaves(value)):
-        raise ValueError(f"{what} must be a vector, or have shapes as u's {like}; got {shapes}.")
+        raise ValueError(f"{what} must be a vector, or like u's argument, {like}; got {shapes}.")
     return constant_vector(value, what, not _is_complex(point, argnum))
 
 
