@@ -195,9 +195,15 @@ def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: st
         values = as_floating(field.values, what, real)
         return eqx.tree_at(lambda columns: columns.values, field, values)
     product = field.mv if is_matvec(field) else field
-    if callable(product):
-        return lambda v: as_floating(product(v), what, not jnp.iscomplexobj(v)).astype(v.dtype)
-    return as_floating(field, what, real)
+    if not callable(product):
+        return as_floating(field, what, real)
+
+    def mv(v: Vector) -> Vector:
+        image = as_floating(product(v), what, not jnp.iscomplexobj(v)).astype(v.dtype)
+        expect_shape(image, (v.shape,), f"a product of {what} with a vector")
+        return image
+
+    return mv
 
 
 def resolve_vector(field: Field, point: Point, argnum: int, what: str) -> Vector:
