@@ -118,6 +118,16 @@ WEIGHTS = [
 ]
 
 
+def test_weights_in_lists():
+    """A list of weights stands for a list of arguments, and is no weight of several arrays."""
+    x, (y, z) = jnp.arange(3.0), (jnp.ones(2), jnp.arange(1.0, 3.0))
+    f = lambda tree: jnp.sum(tree[0] ** 3) * jnp.sum(tree[1][0] ** 2) + jnp.sum(tree[1][1] ** 4)
+    scaled = lambda flat: f([x + 2 * flat[:3], (y + 5 * flat[3:5], z + 5 * flat[5:])])
+    result = folx.forward_laplacian(f)([x, (y, z)], weights=([2.0, 5.0],))
+    for ours, expected in zip(parts(result), nested(scaled, jnp.zeros(7)), strict=True):
+        close(ours, expected)
+
+
 @pytest.mark.parametrize("weights, each", WEIGHTS)
 def test_weights_scale_the_coordinates(weights, each):
     x, y, z = jnp.arange(3.0), jnp.ones(2), jnp.arange(1.0, 3.0)

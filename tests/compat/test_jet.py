@@ -50,6 +50,16 @@ def test_taylor_coefficients():
     close([value, *terms], [1 / math.factorial(k) for k in range(5)])
 
 
+def test_factorials_beyond_integers():
+    """22! is beyond those of 64 bits, 13! beyond those of 32."""
+    for bits, order in ((True, 22), (False, 13)):
+        with jax.enable_x64(bits):
+            straight = [1.0] + [0.0] * (order - 1)
+            _, terms = compat.jet(jnp.exp, (0.0,), (straight,), factorial_scaled=False)
+            expected = [1 / math.factorial(k) for k in range(1, order + 1)]
+            np.testing.assert_allclose(terms, expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("scaled", [True, False])
 def test_pytrees_have_series_at_their_leaves_or_lists_of_them(scaled):
     f = lambda tree, z: jnp.sin(tree["x"]) * tree["y"] + z

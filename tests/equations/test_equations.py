@@ -52,6 +52,16 @@ def test_residuals_of_a_subclass():
         assert jax.tree.leaves(eqx.filter(pinn, eqx.is_array)) == [k]  # k is learnt
 
 
+@pytest.mark.usefixtures("as_users_see_it")
+def test_integers_are_points():
+    """A constant source is not rounded to them."""
+    pinn = do.nn.PINN(
+        lambda x: x[0].astype(float), do.equations.Equation.linear(do.Identity(), 0.5)
+    )
+    assert pinn.residual(jnp.array([1, 2])) == 0.5
+    assert pinn.loss(jnp.array([[1, 2], [1, 3]])) == 0.25
+
+
 def test_a_problem_is_an_equation():
     assert issubclass(do.pde.AbstractProblem, do.equations.AbstractEquation)
 

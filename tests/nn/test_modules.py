@@ -168,7 +168,9 @@ def test_integers_are_points(getkey):
         do.nn.PeriodicInput(eqx.nn.MLP(3, "scalar", 4, 1, key=getkey()), {0: 2.5}),
         do.nn.ZeroOnUnitSphere(net),
         do.nn.InitialCondition(net, 1.0, start=0.5),
+        do.nn.InitialCondition(net, 0.5),
         do.nn.HardConstraint(net, 1.0, lambda x: x[0]),
+        do.nn.HardConstraint(net, 0.5, 0.25),
     ):
         np.testing.assert_array_equal(u(whole), u(point))
         np.testing.assert_array_equal(u([4.0, 1.0]), u(point))

@@ -51,6 +51,15 @@ def test_forms_of_a_matrix(form):
     assert relative_error(apply(SECOND_ORDER[form]()), expected) <= 1e-10
 
 
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize("product", [jnp.sum, lambda v: v[:-1]])
+def test_products_with_vectors_are_vectors_of_their_size(product):
+    matrix = do.operators.MatVec(product)
+    for operator in (do.SecondOrder(matrix), do.ParabolicTrace(matrix), do.Gradient(matrix)):
+        with pytest.raises(ValueError, match=r"with a vector must have shape \(3,\) at this point"):
+            operator.exact(lambda x: jnp.sum(x**2))(jnp.ones(3))
+
+
 def test_a_matrix_is_symmetrised():
     symmetric, skew = jnp.asarray(C + C.T) / 2, jnp.asarray(C - C.T) / 2
     assert (

@@ -291,6 +291,29 @@ def test_standard_errors():
     assert jets >= 4
 
 
+@pytest.mark.parametrize("estimate", [False, True])
+def test_draws_of_linear_ones_have_their_factors(estimate):
+    """Of numbers and functions times u and its derivatives; Δ of a sum of x_i⁴ has no variance with
+    Rademacher directions.
+    """
+    v, x = lambda x: jnp.sum(x**4), jnp.linspace(0.1, 1, 9)
+    lap = 12 * np.sum(np.square(x))
+    expected = {
+        3.0 * U: 3 * v(x),
+        (lambda x: x[1]) * U: x[1] * v(x),
+        U / 4 - LAPLACIAN: v(x) / 4 - lap,
+        2 * (U @ LAPLACIAN): 2 * lap,
+    }
+    for operator, value in expected.items():
+        applied = (
+            operator.estimate(jax.random.key(0), 4, "rademacher") if estimate else operator.exact
+        )
+        found = applied.stats(v)(x)
+        np.testing.assert_allclose(found.value, value, rtol=1e-12)
+        np.testing.assert_allclose(applied.draws(v)(x).value, value, rtol=1e-12)
+        np.testing.assert_allclose(found.standard_error, 0, atol=1e-12)
+
+
 def test_estimates_of_several():
     """Linear terms share draws with those of others."""
     x, key = jnp.linspace(0.1, 1, 9), jax.random.key(1)

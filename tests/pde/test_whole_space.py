@@ -131,6 +131,15 @@ def test_the_cole_hopf_formula_at_any_rate(mu):
     np.testing.assert_allclose(found, expected, rtol=2e-6)
 
 
+@pytest.mark.parametrize("mu", [0.5, 1.0, 100.0])
+@pytest.mark.parametrize("size", [1e5, 1e7, 1e12])
+def test_the_cole_hopf_formula_far_out(mu, size):
+    """There a diffusion of size one changes nothing."""
+    u = do.pde.HJBLQG(1, mu=mu).solution
+    expected = np.log((1 + size**2) / 2)
+    np.testing.assert_allclose(u(jnp.array([size, 0.5])), expected, rtol=1e-8)
+
+
 def _mean_of_terminal(power):
     def integrand(w):
         return np.log((1 + (0.3 + w) ** 2) / 2) ** power * np.exp(-w * w / 2) / np.sqrt(2 * np.pi)

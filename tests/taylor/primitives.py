@@ -353,6 +353,12 @@ def _while_on_value(x):
     return lax.while_loop(lambda h: jnp.sum(h**2) < 50.0, lambda h: 1.5 * h + jnp.sin(h), x)
 
 
+def _grown(v, count):
+    """Mapped over `count`, each has a last iteration of its own."""
+    state = lax.while_loop(lambda s: s[0] < count, lambda s: (s[0] + 1, jnp.sin(s[1]) + v), (0, v))
+    return state[1]
+
+
 def _cond(x):
     return lax.cond(x[0] > 0, lambda x: jnp.sin(x), lambda x: x**3, x)
 
@@ -375,6 +381,8 @@ CONTROL = {
     "fori_loop": lambda x: lax.fori_loop(0, 4, lambda i, h: jnp.sin(h) + x * i, x),
     "while_loop": _while,
     "while_loop_on_value": _while_on_value,
+    "while_loop_mapped": lambda x: jax.vmap(_grown)(x, jnp.arange(6)),
+    "while_loop_of_jax": lambda x: jax.scipy.special.hyp1f1(1.0, 2.0, x),
     "cond": _cond,
     "cond_one_branch_constant": _cond_one_branch_constant,
     "cond_no_operand": lambda x: lax.cond(x[1] > 0, lambda: jnp.sin(x), lambda: x**2),

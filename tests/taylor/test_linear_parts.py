@@ -40,6 +40,12 @@ def unknown(indices, x):
     return jnp.asarray(indices, np.int32) + jnp.asarray(x[0] > 10, np.int32)
 
 
+def far(x):
+    """An index that 32 bits do not hold, if there are more."""
+    widest = jnp.zeros((), int).dtype
+    return jnp.asarray(x[0] < 10, widest) * jnp.asarray(np.iinfo(widest).max, widest)
+
+
 def weighted(y):
     return jnp.sum(jnp.sin(y) * jnp.arange(1.0, 1 + y.size, dtype=y.dtype))
 
@@ -67,6 +73,10 @@ AFFINE = {
     "update_unknown": lambda x: weighted(
         lax.dynamic_update_slice(x * x, x[:1] * x[1], (unknown(1, x),))
     ),
+    "update_far_outside": lambda x: weighted(
+        lax.dynamic_update_slice(x * x, x[:1] * x[1], (far(x),))
+    ),
+    "slice_far_outside": lambda x: weighted(lax.dynamic_slice(x * x, (far(x),), (2,))),
     "reduce": lambda x: jnp.sin(lax.reduce(x * x, five(x), lax.add, (0,))),
     "clamp": lambda x: weighted(lax.clamp(jnp.asarray(0.3, x.dtype), x * x, five(x))),
 }
@@ -100,6 +110,8 @@ KNOWN = {
     ),
     "three": lambda x: weighted(lax.select_n(np.array([2, 0, 1]), x**2, x**3, jnp.sin(x))),
     "one_of_three": lambda x: weighted(lax.select_n(np.int32(2), x**2, x**3, jnp.sin(x))),
+    "one_beyond": lambda x: weighted(lax.select_n(unknown(7, x), x**2, x**3, jnp.sin(x))),
+    "one_before": lambda x: weighted(lax.select_n(np.int32(-1), x**2, x**3, jnp.sin(x))),
 }
 AT_EDGE = {
     "where": lambda x: jnp.sum(jnp.sin(jnp.where(x > 0, jnp.sqrt(x), 0.0))),
@@ -119,6 +131,8 @@ AT_EDGE = {
         lax.dynamic_update_slice(jnp.sqrt(x), x[1:2] ** 2, (unknown(0, x),))
     ),
     "slice": lambda x: weighted(jnp.sqrt(x)[1:] ** 2),
+    "rows": lambda x: jnp.sum(jnp.where(SOME > 0, jnp.sqrt(x)[:, None], 1.0)[:, :1] ** 3),
+    "triangle": lambda x: jnp.sum(jnp.tril(jnp.tile(jnp.sqrt(x)[::-1], (3, 1)), -1) ** 3),
     "neighbours": lambda x: weighted(jnp.where(x > 0, jnp.sqrt(x), 0.0) * jnp.roll(x, 1)),
 }
 GROUPS = {

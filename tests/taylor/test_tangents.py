@@ -83,6 +83,15 @@ def test_weights_that_are_no_array(weights, as_users_see_it):
         do.taylor.Jets(((jnp.ones((2, 3)),), (None,)), weights=weights)
 
 
+@pytest.mark.parametrize("u", [lambda z: jnp.sum(z * z.conj()).real, lambda z: jnp.sum(z.real)])
+def test_complex_weights_of_real_values(u):
+    """Their imaginary parts would be lost."""
+    z = jnp.array([1 + 1j, 2.0, 3j])
+    jets = do.taylor.Jets(((taylor.basis((3,)),), (None,)), weights=np.array([1j, 2.0, 1.0]))
+    with pytest.raises(TypeError, match="real where what moves is; got complex128. Give their"):
+        do.taylor.push(u, (z,), [jets])
+
+
 def test_what_fits():
     """Σ 6 x_i v_i² for x = (1, 2, 3)."""
     ones = jnp.ones((2, 1), int)

@@ -38,6 +38,18 @@ def test_the_error_names_primitive_and_line(name):
     assert re.search(rf"test_unsupported\.py:{line_of_callback()}\b", str(info.value))
 
 
+def test_references_are_not_passed_over():
+    """What is added to one would not move it."""
+
+    def collected(x):
+        total = jax.new_ref(jnp.zeros(2))
+        jax.ref.addupdate(total, ..., x**2)
+        return jnp.sum(total[...] ** 2)
+
+    with pytest.raises(do.taylor.UnsupportedPrimitiveError, match="addupdate"):
+        do.Laplacian().exact(collected)(jnp.ones(2))
+
+
 def eigenvalues(x):
     return jnp.sum(jnp.abs(jnp.linalg.eigvals(jnp.outer(x, x) + jnp.diag(x))))  # this line
 

@@ -40,6 +40,7 @@ CASES = {
     "uneven": ("allen-cahn-two-body", DIM - 1, mlp, {"batch": 61}),
     "time": ("semilinear-heat", DIM, mlp, {}),
     "weighted": ("semilinear-heat", DIM, mlp, {"causal": True}),
+    "weighted, uneven": ("semilinear-heat", DIM, mlp, {"causal": True, "batch": 61}),
 }
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import math
 import resource
 import shutil
 import signal
@@ -95,6 +96,32 @@ def test_double_precision(tmp_path):
         match=r"\['a'\]: float64\[3\] in the checkpoint, float32\[3\] now",
     ):
         checkpoints.newest(single)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"a": np.zeros(3)},
+        {"a": jnp.zeros(3), "trained": np.float64(5)},
+        {"a": jnp.zeros(3), "large": np.array([3, 3_000_000_000])},
+        {"a": jnp.zeros(3), "large": np.int64(3_000_000_000), "none": np.zeros((0, 2), int)},
+        {"a": jnp.zeros(3), "small": np.arange(4, dtype=np.uint8), "mask": np.array(True)},
+    ],
+    ids=lambda model: "-".join(model),
+)
+def test_numbers_of_numpy(model, tmp_path):
+    """Those that are trained become JAX's, others stay as they are, as in an uninterrupted fit.
+    JAX has no type for some of them.
+    """
+    given = {"key": KEY, "steps_per_dispatch": 10}
+    whole = do.train.fit(model, noisy, optax.adam(1e-2), 40, **given)
+    for steps in (20, 30, 40):
+        saved = do.train.Checkpoints(tmp_path, every=10)
+        rest = do.train.fit(model, noisy, optax.adam(1e-2), steps, **given, checkpoints=saved)
+    for name, number in whole.model.items():
+        found = rest.model[name]
+        assert type(found) is type(number) and found.dtype == number.dtype
+        np.testing.assert_array_equal(found, number)
 
 
 def test_an_ended_fit_is_not_repeated(tmp_path):
@@ -286,6 +313,22 @@ def test_other_settings_are_named(tmp_path):
     assert other.steps == (1,)
 
 
+def test_settings_that_are_words_for_numbers(tmp_path):
+    """Strings are told from numbers, and a NaN from nothing but other values."""
+    settings = {"fill": "NaN", "bounds": ["-Infinity", math.inf], "unset": math.nan, "own": "'NaN"}
+    for step in (1, 2):
+        checkpoints = do.train.Checkpoints(tmp_path, configuration=settings)
+        checkpoints.newest(state(0))
+        checkpoints.save(state(step), {"said": "Infinity"})
+    saved = checkpoints.newest(state(0))
+    assert saved is not None and saved.notes == {"said": "Infinity"}
+    other = do.train.Checkpoints(tmp_path, configuration=settings | {"fill": math.nan})
+    with pytest.raises(
+        do.train.CheckpointMismatchError, match=r"\(fill: NaN in the checkpoint, nan now\)"
+    ):
+        other.newest(state(0))
+
+
 def test_other_arrays_are_named(tmp_path):
     checkpoints = do.train.Checkpoints(tmp_path)
     checkpoints.save(state(1))
@@ -374,6 +417,41 @@ def test_what_a_killed_save_has_left_is_removed(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
 
 
+def test_what_a_killed_removal_has_left_is_removed(tmp_path, monkeypatch):
+    """It is none of the steps meanwhile."""
+    checkpoints = do.train.Checkpoints(tmp_path, keep=1)
+    checkpoints.save(state(1), score=1.0)
+
+    def killed(path):
+        for name in ("SHA256SUMS", "_CHECKPOINT_METADATA", "notes/metadata"):
+            (path / name).unlink()
+        raise Killed
+
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(disk.shutil, "rmtree", killed)
+        checkpoints.save(state(2), score=0.5)
+    assert checkpoints.steps == (2,) and len(list(tmp_path.iterdir())) == 2
+    checkpoints.save(state(3), score=0.2)
+    assert [path.name for path in tmp_path.iterdir()] == ["3"]
+
+
+def test_one_that_cannot_be_removed_stops_no_others(tmp_path, monkeypatch):
+    said = []
+    checkpoints = do.train.Checkpoints(tmp_path, keep=1, tell=said.append)
+
+    def busy(*_, **__):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk.shutil, "rmtree", busy)
+        assert all(checkpoints.save(state(step), score=-float(step)) for step in (1, 2, 3))
+    for step, sentence in zip((1, 2), said, strict=True):
+        assert f"the old checkpoint {tmp_path / str(step)} could not be removed" in sentence
+    assert checkpoints.steps == (3,)
+    checkpoints.save(state(4), score=-4.0)
+    assert [path.name for path in tmp_path.iterdir()] == ["4"]
+
+
 def test_clearing_leaves_what_is_not_a_checkpoint(tmp_path):
     checkpoints = do.train.Checkpoints(tmp_path / "mine")
     checkpoints.save(state(1))
@@ -386,12 +464,14 @@ def test_clearing_leaves_what_is_not_a_checkpoint(tmp_path):
 
 
 def test_what_others_have_beside_checkpoints_stays(tmp_path):
-    """Folders with numbers for names, and what ends as unfinished ones do."""
+    """Folders with numbers for names, what ends as unfinished ones do, and names in folders."""
     folders = ["2024", "01", "٣", "7.damaged", "my.unfinished", "0/100"]
+    folders += ["1/arrays", "2/notes", "3/arrays", "3/notes", "8.damaged/notes"]
     for name in folders:
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "mine.txt").write_text("mine")
     (tmp_path / "8.unfinished").write_text("a file of mine")
+    (tmp_path / "2024" / "SHA256SUMS").write_text("digests of mine")
     saved = do.train.Checkpoints(tmp_path, every=10, keep=1, tell=pytest.fail)
     assert saved.steps == ()
     fit(optax.sgd(0.1), 30, checkpoints=saved)

@@ -171,6 +171,9 @@ def test_words_for_numbers():
     assert strict(strict_json.dumps(value))["a"] == ["Infinity", 1.5]
     assert strict_json.loads(strict_json.dumps(value)) == value
     assert math.isnan(strict_json.loads(strict_json.dumps(math.nan)))
+    words = ["Infinity", "-Infinity", "NaN", "'NaN", "'NaN'", "''Infinity", "it's NaN", "'"]
+    assert strict_json.loads(strict_json.dumps(words)) == words
+    assert strict_json.loads('["NaN?", "-Infinity"]') == ["NaN?", -math.inf]
     assert strict_json.loads("[Infinity]") == [math.inf]  # of files from before
 
 

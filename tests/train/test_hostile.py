@@ -197,15 +197,15 @@ def test_links_to_what_lies_elsewhere(tmp_path):
 
 
 def test_links_among_checkpoints(tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("mine")
-    (tmp_path / "mine" / "notes").mkdir()  # as checkpoints have
+    mine = tmp_path / "mine" / "9"
     checkpoints = do.train.Checkpoints(tmp_path / "checkpoints", keep=1)
     state = do.train.State(9, jax.numpy.ones(2), (), np.ones(9), 0.0, 0.0)
+    do.train.Checkpoints(mine.parent).save(state)
+    files = sorted(mine.rglob("*"))
     for act in (lambda: checkpoints.save(state), checkpoints.clear):
         (tmp_path / "checkpoints").mkdir(exist_ok=True)
-        (tmp_path / "checkpoints" / "7").symlink_to(tmp_path / "mine")
+        (tmp_path / "checkpoints" / "7").symlink_to(mine)
         act()
         assert 7 not in checkpoints.steps
-        assert (tmp_path / "mine" / "notes.txt").read_text() == "mine"
+        assert sorted(mine.rglob("*")) == files
     assert not (tmp_path / "checkpoints").exists()

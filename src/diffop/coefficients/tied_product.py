@@ -32,14 +32,15 @@ class Unstructured(Exception):
 @final
 class TiedProduct:
     """A product of operands, times a `number`, over axes with some `sizes`, at the places where all
-    masks are true and all equations hold; it is `empty` if there are no such places. The
-    coordinates of the result are `outputs`.
+    masks and conditions are true and all equations hold; it is `empty` if there are no such places.
+    The coordinates of the result are `outputs`.
     """
 
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}
         self.operands: list[Operand] = []
         self.masks: list[Operand] = []
+        self.conditions: list[Operand] = []
         self.equations: list[tuple[Coordinate, Coordinate]] = []
         self.outputs: list[Coordinate] = []
         self.number: float | int = 1
@@ -77,9 +78,11 @@ class TiedProduct:
                 self.equate(along(name), coordinate)
 
     def add_mask(self, array: Any, coordinates: Sequence[Coordinate]) -> None:
-        """Adds a condition that has to hold at some places."""
+        """Adds a condition that has to hold at some places. It is the program's own, where values
+        may be infinite.
+        """
         self.add_array(array, coordinates)
-        self.masks.append(self.operands.pop())
+        self.conditions.append(self.operands.pop())
 
     def equate(self, left: Coordinate, right: Coordinate) -> None:
         """Adds an equation."""
@@ -94,7 +97,8 @@ class TiedProduct:
 
     def is_carried(self, name: int) -> bool:
         """Whether an operand or a mask has an axis."""
-        return any(name in each.names for each in (*self.operands, *self.masks))
+        every = (*self.operands, *self.masks, *self.conditions)
+        return any(name in each.names for each in every)
 
     def is_free(self, name: int) -> bool:
         """Whether an axis occurs in coordinates only by its steps."""
@@ -210,7 +214,7 @@ class TiedProduct:
 
     def _each_operand(self, names: Collection[int], by: Callable[[Operand], Operand]) -> None:
         """Replaces the operands and masks that have one of these axes."""
-        for own in (self.operands, self.masks):
+        for own in (self.operands, self.masks, self.conditions):
             own[:] = [each if set(names).isdisjoint(each.names) else by(each) for each in own]
 
     def _each_coordinate(self, name: int, by: Callable[[Index], Coordinate]) -> None:
@@ -244,7 +248,10 @@ class TiedProduct:
                 self.number *= size
         if dtype is None and self.operands:  # the type of the values
             dtype = jnp.result_type(*(each.array for each in self.operands))
-        operands = _masked([_typed(each, dtype) for each in self.operands], self.masks, dtype)
+        operands = [_typed(each, dtype) for each in self.operands]
+        for masks, always in ((self.conditions, True), (self.masks, False)):
+            for mask in masks:
+                operands = _masked(operands, mask, dtype, always)
         values = None
         if operands:
             whole = contracted(operands, kept, **how)
@@ -293,21 +300,19 @@ def _typed(operand: Operand, dtype: Any) -> Operand:
     return operand if array.dtype == dtype else Operand(array.astype(dtype), operand.names)
 
 
-def _masked(operands: list[Operand], masks: Sequence[Operand], dtype: Any) -> list[Operand]:
+def _masked(operands: list[Operand], mask: Operand, dtype: Any, always: bool) -> list[Operand]:
     """Zeros where a mask is false. They are selected in an operand that has all of the mask's axes,
-    because 0 · ∞ is not zero.
+    or `always`, because 0 · ∞ is not zero.
     """
-    for mask in masks:
-        fitting = [i for i, each in enumerate(operands) if set(mask.names) <= set(each.names)]
-        array = at_run_time(mask.array)
-        if not fitting:
-            operands.append(Operand(array.astype(dtype), mask.names))
-            continue
-        each = operands[fitting[0]]
-        where = laid(Operand(array, mask.names), each.names)
-        chosen = jnp.where(where, each.array, jnp.zeros((), dtype))
-        operands[fitting[0]] = Operand(chosen, each.names)
-    return operands
+    array = at_run_time(mask.array)
+    lacking = [tuple(n for n in mask.names if n not in each.names) for each in operands]
+    i = min(range(len(operands)), key=lambda i: len(lacking[i]), default=None)
+    if i is None or (lacking[i] and not always):
+        return [*operands, Operand(array.astype(dtype), mask.names)]
+    names = (*operands[i].names, *lacking[i])
+    where, values = (laid(each, names) for each in (Operand(array, mask.names), operands[i]))
+    chosen = Operand(jnp.where(where, values, jnp.zeros((), dtype)), names)
+    return [*operands[:i], chosen, *operands[i + 1 :]]
 
 
 def _order(outputs: Sequence[Coordinate], name: int) -> Any:

@@ -74,6 +74,6 @@ def _unscaled(primal: PyTree, series: Any, position: int) -> PyTree:
 def _over_factorials(value: Array, derivatives: Sequence[Array]) -> list[Array]:
     """Taylor coefficients from derivatives, in the type of the value."""
     return [
-        (derivative / math.factorial(k)).astype(value.dtype)
+        (derivative / float(math.factorial(k))).astype(value.dtype)
         for k, derivative in enumerate(derivatives, start=1)
     ]

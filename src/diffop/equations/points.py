@@ -75,7 +75,8 @@ class Everywhere(eqx.Module):
     value: Any
 
     def __call__(self, *args: PyTree) -> Array:
-        kinds = [*jax.tree.leaves(args), *([jnp.complex64] if jnp.iscomplexobj(self.value) else [])]
+        least = 0j if jnp.iscomplexobj(self.value) else 0.0
+        kinds = [*jax.tree.leaves(args), least]
         with jax.numpy_dtype_promotion("standard"):
             return jnp.asarray(self.value, jnp.result_type(*kinds))
 

@@ -273,9 +273,6 @@ class Joint(AbstractEstimator):
 
     def _drawn(self, u: Function, point: Point) -> JointDraws:
         parts = self._parts()
-        operators, structure = flat_operators(self.operators)
-        if all(operator.is_linear and len(operator.leaves) == 1 for operator in operators):
-            return _by_source(draws(parts, u, point), structure)
         leaves = _by_source(draws(parts, u, point), jax.tree.structure([0] * len(parts)))
         return leaves.of(lambda values: self._combined(values, point))
 

@@ -197,13 +197,11 @@ def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: st
     product = field.mv if is_matvec(field) else field
     if not callable(product):
         return as_floating(field, what, real)
-
-    def mv(v: Vector) -> Vector:
-        image = as_floating(product(v), what, not jnp.iscomplexobj(v)).astype(v.dtype)
-        expect_shape(image, (v.shape,), f"a product of {what} with a vector")
-        return image
-
-    return mv
+    return lambda v: expect_shape(
+        as_floating(product(v), what, not jnp.iscomplexobj(v)).astype(v.dtype),
+        (v.shape,),
+        f"a product of {what} with a vector",
+    )
 
 
 def resolve_vector(field: Field, point: Point, argnum: int, what: str) -> Vector:
@@ -264,8 +262,9 @@ def apply_rows(value: Any, rows: SubRows) -> RowArray:
     return rows * (array[None] if array.ndim else array)
 
 
-def expect_shape(array: Any, shapes: tuple[tuple[int, ...], ...], what: str) -> None:
-    """Raises one clear sentence if a field does not fit its point."""
+def expect_shape(array: Any, shapes: tuple[tuple[int, ...], ...], what: str) -> Any:
+    """An array. Raises one clear sentence if a field does not fit its point."""
     if array.shape not in shapes:
         expected = " or ".join(map(str, shapes))
         raise ValueError(f"{what} must have shape {expected} at this point; got {array.shape}.")
+    return array

@@ -1,6 +1,7 @@
 """The arrays of pytrees, in which random keys are the numbers behind them."""
 
 from collections.abc import Sequence
+from typing import TypeAlias, TypeGuard
 
 import equinox as eqx
 import jax
@@ -8,13 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
+Leaf: TypeAlias = np.generic | np.ndarray | Array
+"""An array of a model, as Equinox counts them."""
 
-def stored_numbers(tree: PyTree) -> list[Array]:
+
+def stored_numbers(tree: PyTree) -> list[Leaf]:
     """The arrays of a pytree, in order, with the numbers behind random keys."""
     return [_numbers(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array))]
 
 
-def is_spread(leaf: np.ndarray | Array) -> bool:
+def is_spread(leaf: Leaf) -> TypeGuard[Array]:
     """Whether an array lies on several devices."""
     return isinstance(leaf, jax.Array) and len(leaf.sharding.device_set) > 1
 
@@ -26,26 +30,32 @@ def kinds_by_place(tree: PyTree) -> dict[str, str]:
 
 
 def filled_tree(like: PyTree, values: Sequence[np.ndarray | Array]) -> PyTree:
-    """`like` with its arrays replaced by those of `numbers` for an equal tree."""
+    """`like` with its arrays replaced by those of `numbers` for an equal tree; those of NumPy stay
+    NumPy's.
+    """
     arrays, rest = eqx.partition(like, eqx.is_array)
     leaves, structure = jax.tree.flatten(arrays)
     new = [_as(leaf, value) for leaf, value in zip(leaves, values, strict=True)]
     return eqx.combine(jax.tree.unflatten(structure, new), rest)
 
 
-def _is_key(leaf: Array) -> bool:
+def _is_key(leaf: Leaf) -> TypeGuard[Array]:
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _numbers(leaf: Array) -> Array:
+def _numbers(leaf: Leaf) -> Leaf:
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 
-def _as(leaf: Array, value: np.ndarray | Array) -> Array:
+def _as(leaf: Leaf, value: np.ndarray | Array) -> Leaf:
+    if not leaf.size:  # it was written as a zero
+        return leaf
+    if not isinstance(leaf, jax.Array):  # JAX may have no such type
+        return value[()] if isinstance(leaf, np.generic) else value
     if _is_key(leaf):
         return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
-    return jnp.asarray(value) if leaf.size else leaf  # an empty array was written as a zero
+    return jnp.asarray(value)
 
 
-def _describe(leaf: Array) -> str:
+def _describe(leaf: Leaf) -> str:
     return f"{leaf.dtype.name}[{','.join(map(str, leaf.shape))}]"

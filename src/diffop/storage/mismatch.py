@@ -4,6 +4,8 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any, final
 
+from .strict_json import spelt
+
 _NAMED = 8  # differences in one message
 _LASTING = ("key",)  # parts that are equal bit for bit on any device, with any versions
 
@@ -14,11 +16,12 @@ class CheckpointMismatchError(ValueError):
 
 
 def check_equal(path: pathlib.Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Checks that settings, or arrays, have not changed.
+    """Checks that settings, or arrays, have not changed. A NaN equals itself.
 
     **Raises:** `CheckpointMismatchError` naming those that have.
     """
-    names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    told, asked = spelt(before), spelt(now)
+    names = sorted(name for name in {*told, *asked} if told.get(name) != asked.get(name))
     if names:
         differences = [
             f"{name}: {before.get(name)} in the checkpoint, {now.get(name)} now"

@@ -18,7 +18,6 @@ import errno
 import logging
 import os
 import pathlib
-import shutil
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -27,15 +26,17 @@ import numpy as np
 from jaxtyping import Array
 
 from ..parallel.processes import by_first, is_first, succeeded_everywhere
-from .arrays import is_spread
+from .arrays import Leaf, is_spread
 from .disk import DIGESTS, MARGIN, commit, make_folder, remove, room, write_digests
 from .strict_json import spelt, unspelt
 
 _UNFINISHED, _DAMAGED = ".unfinished", ".damaged"
 _LEFT_BY_ORBAX = ".orbax-checkpoint-tmp"
-_ARRAYS = "arrays/"
 NOTES = "notes/"
 """The folder of notes in a checkpoint."""
+
+_MARKS = (DIGESTS, "_CHECKPOINT_METADATA", "arrays/_METADATA", f"{NOTES}metadata")
+"""Files that every checkpoint has, by the names that Orbax and we give them."""
 
 Arrays: TypeAlias = dict[str, list[Any]]
 """Arrays of NumPy and of JAX, by name."""
@@ -57,8 +58,10 @@ def _is_of_a_step(path: pathlib.Path, end: str) -> bool:
 
 
 def _is_ours(folder: pathlib.Path) -> bool:
-    """Whether it has anything that `write` makes; other folders with numbers are their owner's."""
-    return any((folder / name).exists() for name in (DIGESTS, NOTES, _ARRAYS))
+    """Whether `write` has written it: it has two of the marks, since damage may have taken others
+    and one may be there by chance. Other folders with numbers are their owner's.
+    """
+    return sum((folder / name).is_file() for name in _MARKS) > 1
 
 
 def set_aside(place: pathlib.Path) -> pathlib.Path:
@@ -75,13 +78,23 @@ def damaged(directory: pathlib.Path) -> list[pathlib.Path]:
     return [path for path in paths if _is_of_a_step(path, _DAMAGED) and _is_ours(path)]
 
 
+def discard(checkpoint: pathlib.Path) -> None:
+    """Removes a checkpoint; if it is a link, only the link. It is renamed first, so that a kill
+    leaves the remains of an unfinished one.
+    """
+    name = checkpoint.name
+    remove(checkpoint.rename(checkpoint.with_name(f"{name.split('.')[0]}{_UNFINISHED}.{name}")))
+
+
 def clear(directory: pathlib.Path) -> None:
     """Removes all checkpoints, and the directory if it is then empty; if it is a link to a folder,
     only the link.
     """
     whole = [directory / str(step) for step in steps(directory)]
-    for path in (*whole, *damaged(directory), *unfinished(directory)):
+    for path in unfinished(directory):
         remove(path)
+    for path in (*whole, *damaged(directory)):
+        discard(path)
     empty = directory.is_dir() and not any(directory.iterdir())
     if empty and not directory.is_symlink():
         directory.rmdir()
@@ -107,8 +120,7 @@ def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, A
         by_first(finish)
     except BaseException:
         if is_first():
-            for path in unfinished(directory):
-                shutil.rmtree(path, ignore_errors=True)
+            _remove_unfinished(directory)
         raise
 
 
@@ -118,10 +130,16 @@ def _prepare(place: pathlib.Path, size: int) -> None:
         raise FileExistsError(f"{place} exists")
     directory = place.parent
     make_folder(directory)
-    for path in unfinished(directory):
-        remove(path)
+    _remove_unfinished(directory)
     if room(directory) < size + MARGIN:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
+
+
+def _remove_unfinished(directory: pathlib.Path) -> None:
+    """Removes what can be removed; a file that is open elsewhere may have to wait."""
+    for path in unfinished(directory):
+        with contextlib.suppress(OSError):
+            remove(path)
 
 
 def unfinished(directory: pathlib.Path) -> list[pathlib.Path]:
@@ -189,7 +207,7 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _writable(array: np.ndarray | Array) -> np.ndarray | Array:
+def _writable(array: Leaf) -> np.ndarray | Array:
     """An array of NumPy, unless it lies on several devices; a zero in place of an empty one."""
     if not array.size:
         return np.zeros(1, array.dtype)

@@ -186,7 +186,8 @@ def push_equation(
 
 
 def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
-    if any(map(is_moving, values)) and any(map(_is_differentiable, eqn.outvars)):
+    changed = [*eqn.outvars, *(var for var in eqn.invars if hasattr(var.aval, "inner_aval"))]
+    if any(map(is_moving, values)) and any(map(_is_differentiable, changed)):
         if not any(is_divided(var.aval) for var in eqn.outvars):
             return rule_of(eqn)(families, eqn, values)
         dense = [dense_value(value, families, eqn.primitive.name) for value in values]

@@ -37,12 +37,10 @@ def noted_product(
     if others or moving.shape[0] != math.prod(shape) or part.place != basis(shape).parts[0].place:
         return result
     if isinstance(result, Blocks):
-        source = None if still.image is None else still.image.source
-        lone = part.values is None and result.shape == moving.shape == (
-            moving.shape[0],
-            *still.base.shape,
-        )
-        return Blocks(result.parts, result.shape, source) if lone else result
+        lone = part.values is None and result.shape[1:] == shape == still.base.shape
+        if lone and still.image is not None and product.form is Form.ENTRYWISE:
+            return Blocks(result.parts, result.shape, still.image.source)
+        return result
     if not isinstance(result, Full) or product.form is not Form.DOT:
         return result
     if not _is_whole(product, side):

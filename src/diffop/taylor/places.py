@@ -118,7 +118,7 @@ def _from(numbers: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> 
     found: list[Coordinate] = []
     for v, (number, size, length) in enumerate(zip(numbers, whole, part, strict=True)):
         if isinstance(number, Tracer):
-            start = jnp.clip(number.astype(np.int32), 0, size - length)
+            start = _wide(number).clip(0, size - length).astype(np.int32)
             places = start + jnp.arange(length, dtype=np.int32)
             found.append(at(v, Traced(places, Source(), 0, size - 1)))
         else:
@@ -141,6 +141,8 @@ def updated(function: LinearMap, k: int) -> Relations:
 def selected(function: LinearMap, k: int) -> Relations:
     which = function.operands[0]
     which = which if isinstance(which, Tracer) else np.asarray(which)
+    if which.dtype != bool:
+        which = _wide(which).clip(0, len(function.operands) - 2)
     return [unchanged(jnp.shape(function.outputs[0]), which.astype(np.int32) == k)]
 
 
@@ -234,12 +236,18 @@ def _starts_of(indices: Any, count: int, most: Sequence[int]) -> tuple[list[Any]
     """The first places of windows along each indexed axis, clipped so that the windows fit, and
     which windows did before.
     """
-    flat = indices.reshape(count, indices.shape[-1]).astype(np.int32)
+    flat = _wide(indices).reshape(count, indices.shape[-1])
     columns = [flat[:, i] for i in range(len(most))]
     inside: Any = np.ones(count, bool)
     for column, last in zip(columns, most, strict=True):
         inside = inside & (column >= 0) & (column <= last)
-    return [column.clip(0, last) for column, last in zip(columns, most, strict=True)], inside
+    pairs = zip(columns, most, strict=True)
+    return [column.clip(0, last).astype(np.int32) for column, last in pairs], inside
+
+
+def _wide(indices: Any) -> Any:
+    """Indices of a type that has all sizes. Those of a wider one are clipped in that."""
+    return indices if indices.dtype.itemsize >= 4 else indices.astype(np.int32)
 
 
 def _source(function: LinearMap) -> Source:

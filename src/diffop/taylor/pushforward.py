@@ -27,6 +27,7 @@ from .tangents import (
     Jets,
     as_differentiable,
     by_weights,
+    check_analytic,
     family_of,
     flat_tangents,
     is_inexact,
@@ -331,8 +332,10 @@ def derivative_of(value: Value, families: Families, index: int, place: int) -> A
     """∂^γ with respect to t at 0: γ! times the Taylor coefficient, of a family before directions
     were replaced. The top is the last place then as well.
     """
-    family = families[index]
+    family, primal = families[index], _primal_array(value)
+    if jnp.iscomplexobj(family.weights):
+        check_analytic(family.weights, [primal])
     factorial = float(family.algebra.factorial(place))  # an integer may not fit
     from_end = place - len(family.algebra)
     term = scale(series_of(value, families, index)[from_end], factorial)
-    return instantiate(term, family.lead_shape(place), _primal_array(value)).array
+    return instantiate(term, family.lead_shape(place), primal).array

@@ -87,7 +87,8 @@ class Jets(eqx.Module):
         r): shape `(n,)` for one sum, `(m, n)` for m of them. The engine carries only the sums (the
         collapse), so order K costs as much as one more primal. `None` returns order K jet by jet. A
         [`diffop.taylor.Matrix`][] says how each two directions of curves of order two meet; the
-        curves must be straight lines, and only order two may be read.
+        curves must be straight lines, and only order two may be read. Complex weights need complex
+        arguments, and a function that is analytic in them.
     - `top_only`: whether only order K (the maximal monomials) is wanted. Curves of order two, and
         pairs (s, t) from which s t is read, may then be replaced on the way by fewer ones with the
         same second moment; lower orders are returned as `None`.
@@ -241,12 +242,13 @@ def flat_tangents(
         columns.append(terms)
     series = [tuple(each) for each in zip(*columns, strict=True)]
     if jnp.iscomplexobj(family.weights):
-        _check_complex(family.weights, leaves, series)
+        moving = [leaf for leaf, each in zip(leaves, series, strict=True) if not all_zero(each)]
+        check_analytic(family.weights, moving)
     return series
 
 
-def _check_complex(weights: Any, leaves: Sequence[Any], series: Sequence[Series]) -> None:
-    moving = [leaf for leaf, each in zip(leaves, series, strict=True) if not all_zero(each)]
+def check_analytic(weights: Any, moving: Sequence[Any]) -> None:
+    """Refuses complex weights of real arguments, or of real values, which are not analytic."""
     if not all(map(jnp.iscomplexobj, moving)):
         raise TypeError(
             f"weights must be real where what moves is; got {weights.dtype}. Give their real and "

@@ -19,7 +19,7 @@ from ..parallel.processes import by_first, gathered_from_processes, is_first
 from ..scalars import is_integer, plain
 from ..storage import stored
 from ..storage.arrays import filled_tree, kinds_by_place, stored_numbers
-from ..storage.disk import damage, remove
+from ..storage.disk import damage
 from ..storage.environment import changes, environment
 from ..storage.identity import digest_with_code
 from ..storage.mismatch import CheckpointMismatchError, check_equal, check_same_parts
@@ -363,7 +363,7 @@ class Checkpoints:
 
     def _remove(self, path: pathlib.Path) -> None:
         try:
-            remove(path)
+            stored.discard(path)
         except OSError as error:
             self._tell(f"the old checkpoint {path} could not be removed: {error}.")
 

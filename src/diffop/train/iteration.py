@@ -71,10 +71,15 @@ class State(NamedTuple):
         **Returns:** a `diffop.train.State`.
         """
         layout = Layout(mesh, model)
-        model = layout.shard(model)
+        model = jax.tree.map(_trainable, layout.shard(model))
         parameters = eqx.filter(model, eqx.is_inexact_array)
         memory = jax.tree.map(jnp.asarray, as_method(optimiser).init(parameters))
         return cls(0, model, layout.shard(memory), np.zeros(0), 0.0, 0.0)
+
+
+def _trainable(leaf: Any) -> Any:
+    """A parameter in JAX's precision, as all later states have it; anything else as it is."""
+    return jnp.asarray(leaf) if eqx.is_inexact_array(leaf) else leaf
 
 
 @final

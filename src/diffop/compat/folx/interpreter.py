@@ -109,11 +109,14 @@ def _each_weight(weights: PyTree, args: tuple[PyTree, ...], leaves: Sequence[Any
     if weights is None:
         return [None] * len(leaves)
     for tree in (args, tuple(leaves)):
+        each: list[Any] = []
         try:
-            each = jax.tree.map(lambda w, part: [w] * len(jax.tree.leaves(part)), weights, tree)
+            jax.tree.map(
+                lambda w, part: each.extend([w] * len(jax.tree.leaves(part))), weights, tree
+            )
         except ValueError:
             continue
-        return sum(jax.tree.leaves(each, is_leaf=lambda node: isinstance(node, list)), [])
+        return each
     raise ValueError(
         "weights must be one number, or a tuple with one entry for each argument; got "
         f"{jax.tree.structure(weights)} for {jax.tree.structure(args)}."

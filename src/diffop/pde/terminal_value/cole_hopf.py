@@ -38,8 +38,8 @@ _UPPER = 5.0
 """Above this, e^(−e^y) is less than 1e-64; the peak of e^(μy − e^y) adds log(1 + μ)."""
 _DECADES = 40.0
 """Nodes cover this many units of logarithm below the largest value."""
-_LARGEST = 20.0
-"""The integrand is largest near y = −log(1 + |x|² + 2ds), above −20 for all that fits in memory."""
+_LARGEST = 60.0
+"""The integrand is largest near y = −log(1 + |x|² + 2ds), above −60 where |x| is below 1e13."""
 
 
 def log_mean_power(

@@ -114,20 +114,33 @@ def _without_casts(
 
 
 def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-    test_consts, body_consts = operands[:first], operands[first : first + second]
-    initial = operands[first + second :]
+    first = eqn.params["cond_nconsts"]
+    second = first + eqn.params["body_nconsts"]
     test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
 
-    def keep_going(carry: Sequence[Value]) -> Any:
-        primals = [primal_of(value) for value in (*test_consts, *carry)]
+    def keeps_going(values: Sequence[Value]) -> Any:
+        primals = [primal_of(value) for value in (*values[:first], *values[second:])]
         return jex.jaxpr_as_fun(test)(*primals)[0]
 
-    def step(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
-        return interpret(body.jaxpr, body.consts, families, [*body_consts, *carry]), []
+    def apart(*values: Any) -> list[Any]:
+        """The body if there is a test for each entry: one stays as it is once its own is false."""
+        going, after = keeps_going(values), jex.jaxpr_as_fun(body)(*values[first:])
+        each = [lax.broadcast_in_dim(going, new.shape, range(going.ndim)) for new in after]
+        return list(map(lax.select, each, after, values[second:]))
 
-    step, carry = _iteration(step, initial, [], families, described_equation(eqn))
-    return lax.while_loop(keep_going, lambda carry: step(carry, [])[0], carry)
+    mapped = bool(test.out_avals[0].shape)  # by `jax.vmap`
+    program = jax.make_jaxpr(apart)(*map(primal_of, operands)) if mapped else body
+    consts = operands[0 if mapped else first : second]
+
+    def going(carry: Sequence[Value]) -> Any:
+        keeps = keeps_going([*operands[:second], *carry])
+        return jnp.any(keeps) if mapped else keeps
+
+    def step(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+        return interpret(program.jaxpr, program.consts, families, [*consts, *carry]), []
+
+    step, carry = _iteration(step, operands[second:], [], families, described_equation(eqn))
+    return lax.while_loop(going, lambda carry: step(carry, [])[0], carry)
 
 
 def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
