@@ -213,6 +213,16 @@ def test_loops_of_the_library_over_divided_points(mesh, put):
         np.testing.assert_allclose(got, jax.vmap(way)(points), rtol=1e-11)
 
 
+@pytest.mark.parametrize("sampled", [do.Laplacian(), do.Value() * do.Laplacian() + do.DiagonalK(3)])
+def test_standard_errors_at_divided_points(sampled, mesh, put):
+    points = jr.normal(jr.key(1), (POINTS, D))
+    stats = jax.vmap(sampled.estimate(jr.key(0), 3).stats(lambda x: jnp.sum(jnp.sin(x) * x**2)))
+    for got, expected in zip(
+        of_one_device(stats, mesh, put(points, "i")), stats(points), strict=True
+    ):
+        np.testing.assert_allclose(got, expected, rtol=1e-11)
+
+
 def test_the_product_of_a_matrix_with_a_divided_gradient(mesh, put):
     x = jr.normal(jr.key(1), (D,))
     twice = do.Gradient(do.operators.MatVec(lambda v: 2 * v)).exact(lambda x: jnp.sum(jnp.sin(x)))

@@ -382,7 +382,6 @@ CONTROL = {
     "while_loop": _while,
     "while_loop_on_value": _while_on_value,
     "while_loop_mapped": lambda x: jax.vmap(_grown)(x, jnp.arange(6)),
-    "while_loop_of_jax": lambda x: jax.scipy.special.hyp1f1(1.0, 2.0, x),
     "cond": _cond,
     "cond_one_branch_constant": _cond_one_branch_constant,
     "cond_no_operand": lambda x: lax.cond(x[1] > 0, lambda: jnp.sin(x), lambda: x**2),

@@ -237,6 +237,19 @@ def test_reverse_mode_at_a_point_that_all_devices_share():
     np.testing.assert_allclose(got, [2, 2, 6, 6])
 
 
+def test_draws_of_products_on_each_device():
+    """Where the value varies over devices, and what is exact in it does not."""
+    u = lambda x: jnp.sum(jnp.sin(x) ** 2)
+    joint = do.estimate([do.Value() * do.Laplacian(), do.Identity()], jax.random.key(0), 2)
+    squared = lambda v: v[0] * v[1] + v[0] ** 2
+    for way in (
+        lambda x: (do.Value() * do.Laplacian()).estimate(jax.random.key(0), 2).stats(u)(x)[:2],
+        lambda x: joint.draws(u)(x).of(squared).stats()[:2],
+    ):
+        got, expected = on_each(jax.vmap(way), PARTS), jax.vmap(way)(jnp.asarray(PARTS))
+        np.testing.assert_allclose(got, expected, rtol=1e-11)
+
+
 def test_an_accuracy_on_each_device():
     u = lambda x: jnp.sum(jnp.sin(x) ** 2)
     adaptive = do.Laplacian().estimate_to(jax.random.key(0), rtol=0.1, batch=2, max_n=6)

@@ -36,8 +36,8 @@ class FiniteDifferences(AbstractBaseline):
     float32, 0.00032 and 8.7e-6 in float64. Steps along other vectors have this length too.
 
     Biased as above. It takes two values of u for each sampled coordinate and each first derivative
-    along a vector, and 2d values for a gradient.
-    derivative along a vector, 2d for a gradient.
+    along a vector, and 2d values for a gradient. Steps are smaller than rounding where x is large,
+    from 1e5 on in float32: give a larger `step` there.
 
     Source: Pang, Xu, Li, Song, Ermon and Zhu 2020, "Efficient learning of generative models via
     finite-difference score matching".

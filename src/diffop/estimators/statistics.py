@@ -104,8 +104,9 @@ def standard_error_of(value: PyTree, deviations: Sequence[PyTree]) -> PyTree:
     """The root of `variance_of`, also where squares are out of range."""
 
     def of(leaf: Array, *sources: Array) -> Array:
-        errors = [jnp.zeros_like(leaf, real_kind(leaf.dtype)), *map(norm_over_first, sources)]
-        kind = common_kind(*errors)
+        none = jnp.zeros_like(leaf, real_kind(leaf.dtype))
+        errors = list(map(norm_over_first, sources)) or [none]
+        kind = common_kind(none, *errors)
         return norm_over_first(jnp.stack([error.astype(kind) for error in errors]))
 
     return jax.tree.map(of, value, *deviations)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..array_types import Key
+from ..devices import varying_over
 from ..jets.design import Design, deviations
 from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
@@ -22,6 +23,7 @@ from ..terms.evaluate import apply_all, floating
 from ..terms.one_point import applied
 from ..terms.plans import plan_of
 from ..terms.term import Part
+from ..versions import varying_axes
 from .draws import check_probes, make_draw
 from .estimator import AbstractEstimator
 from .statistics import Draws, Stats, draws, standard_error_of, variance_of
@@ -187,13 +189,17 @@ class JointDraws(eqx.Module):
 
 
 def _by_source(found: Draws, structure: Any) -> JointDraws:
-    """Draws in the structure of the operators, zero for an operator that does not use them."""
+    """Draws in the structure of the operators, zero for an operator that does not use them. They
+    vary over the devices over which the operators' values vary.
+    """
     mean = [found.mean(position) for position in range(len(found.exact))]
 
     def full(value: PyTree, known: PyTree | None, n: int) -> PyTree:
         if known is None:
-            return jax.tree.map(lambda leaf: jnp.zeros((n, *leaf.shape), leaf.dtype), value)
-        return jax.tree.map(lambda z, leaf: z.astype(leaf.dtype), known, value)
+            known = jax.tree.map(lambda leaf: jnp.zeros((n, *leaf.shape), leaf.dtype), value)
+        return jax.tree.map(
+            lambda z, leaf: varying_over(z.astype(leaf.dtype), varying_axes(leaf)), known, value
+        )
 
     contributions = [
         jax.tree.unflatten(
