@@ -186,6 +186,7 @@ def push_equation(
 
 
 def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
+    # a reference is an operand to which an equation may write
     changed = [*eqn.outvars, *(var for var in eqn.invars if hasattr(var.aval, "inner_aval"))]
     if any(map(is_moving, values)) and any(map(_is_differentiable, changed)):
         if not any(is_divided(var.aval) for var in eqn.outvars):

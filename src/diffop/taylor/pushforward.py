@@ -18,7 +18,16 @@ from ..kernels import call
 from ..precision import full_precision
 from ..tracebacks import short_tracebacks
 from .arithmetic import instantiate
-from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
+from .bundle import (
+    Families,
+    Family,
+    Value,
+    bundle,
+    is_moving,
+    laid_out,
+    primal_of,
+    series_of,
+)
 from .chunks import in_chunks
 from .coefficients import Full, Series, all_zero, scale, without_notes
 from .program import own_policy
@@ -333,7 +342,7 @@ def derivative_of(value: Value, families: Families, index: int, place: int) -> A
     were replaced. The top is the last place then as well.
     """
     family, primal = families[index], _primal_array(value)
-    if jnp.iscomplexobj(family.weights):
+    if jnp.iscomplexobj(family.weights) and is_moving(value):
         check_analytic(family.weights, [primal])
     factorial = float(family.algebra.factorial(place))  # an integer may not fit
     from_end = place - len(family.algebra)
