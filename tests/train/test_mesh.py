@@ -44,7 +44,8 @@ def test_losses_are_those_of_one_device_and_nothing_is_whole(case, measured):
     assert measured[case]["changes"] > 1e-3  # the fit goes somewhere
     assert measured[case]["gap"] < 1e-10
     # neither the points nor the weights, nor anything else of their size, are whole anywhere
-    assert measured[case]["largest"] <= 1.02 * LOCAL
+    parts = 2 if case == "weighted, uneven" else 1  # a time is joined to padded parts of points
+    assert measured[case]["largest"] <= 1.02 * parts * LOCAL
 
 
 @processes
