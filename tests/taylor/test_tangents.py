@@ -90,6 +90,10 @@ def test_complex_weights_of_real_values(u):
     jets = do.taylor.Jets(((taylor.basis((3,)),), (None,)), weights=np.array([1j, 2.0, 1.0]))
     with pytest.raises(TypeError, match="real where what moves is; got complex128. Give their"):
         do.taylor.push(u, (z,), [jets])
+    both = lambda z: (jnp.sum(z**2), jnp.ones(2))  # what does not move may be real
+    (_, (value, still)) = do.taylor.push(both, (z,), [jets]).derivatives[0]
+    assert value == 2 * (3 + 1j)
+    np.testing.assert_array_equal(still, 0)
 
 
 def test_what_fits():

@@ -263,7 +263,7 @@ def apply_rows(value: Any, rows: SubRows) -> RowArray:
 
 
 def expect_shape(array: Any, shapes: tuple[tuple[int, ...], ...], what: str) -> Any:
-    """An array. Raises one clear sentence if a field does not fit its point."""
+    """The array itself. Raises one clear sentence if a field does not fit its point."""
     if array.shape not in shapes:
         expected = " or ".join(map(str, shapes))
         raise ValueError(f"{what} must have shape {expected} at this point; got {array.shape}.")

@@ -118,13 +118,13 @@ def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     second = first + eqn.params["body_nconsts"]
     test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
 
-    def keeps_going(values: Sequence[Value]) -> Any:
+    def tested(values: Sequence[Value]) -> Any:
         primals = [primal_of(value) for value in (*values[:first], *values[second:])]
         return jex.jaxpr_as_fun(test)(*primals)[0]
 
     def apart(*values: Any) -> list[Any]:
         """The body if there is a test for each entry: one stays as it is once its own is false."""
-        going, after = keeps_going(values), jex.jaxpr_as_fun(body)(*values[first:])
+        going, after = tested(values), jex.jaxpr_as_fun(body)(*values[first:])
         each = [lax.broadcast_in_dim(going, new.shape, range(going.ndim)) for new in after]
         return list(map(lax.select, each, after, values[second:]))
 
@@ -132,15 +132,15 @@ def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     program = jax.make_jaxpr(apart)(*map(primal_of, operands)) if mapped else body
     consts = operands[0 if mapped else first : second]
 
-    def going(carry: Sequence[Value]) -> Any:
-        keeps = keeps_going([*operands[:second], *carry])
-        return jnp.any(keeps) if mapped else keeps
+    def keep_going(carry: Sequence[Value]) -> Any:
+        going = tested([*operands[:second], *carry])
+        return jnp.any(going) if mapped else going
 
     def step(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         return interpret(program.jaxpr, program.consts, families, [*consts, *carry]), []
 
     step, carry = _iteration(step, operands[second:], [], families, described_equation(eqn))
-    return lax.while_loop(going, lambda carry: step(carry, [])[0], carry)
+    return lax.while_loop(keep_going, lambda carry: step(carry, [])[0], carry)
 
 
 def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
