@@ -168,12 +168,16 @@ def test_integers_are_points(getkey):
         do.nn.PeriodicInput(eqx.nn.MLP(3, "scalar", 4, 1, key=getkey()), {0: 2.5}),
         do.nn.ZeroOnUnitSphere(net),
         do.nn.InitialCondition(net, 1.0, start=0.5),
-        do.nn.InitialCondition(net, 0.5),
         do.nn.HardConstraint(net, 1.0, lambda x: x[0]),
-        do.nn.HardConstraint(net, 0.5, 0.25),
     ):
         np.testing.assert_array_equal(u(whole), u(point))
         np.testing.assert_array_equal(u([4.0, 1.0]), u(point))
+    product = lambda x, t: x * t
+    for u, expected in (
+        (do.nn.InitialCondition(product, 0.5, argnum=1), 0.5 + 4),
+        (do.nn.HardConstraint(product, 0.5, 0.25), 0.5 + 0.25 * 4),
+    ):
+        assert u(4, 1) == u(4.0, 1.0) == expected
 
 
 def test_ends_that_single_precision_does_not_tell_apart():
