@@ -14,8 +14,9 @@ with the flow of a smaller number Re, and of fewer polynomials.
 The values are written beside their difference from a computation that has fewer polynomials.
 """
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,17 @@ from .clamped import Axis, Clamped, Field, polynomial, products
 
 DATA = Path(__file__).parents[2] / "src" / "diffop" / "pde" / "classical" / "data"
 PLACES = 41
-REYNOLDS = (100, 400, 1000)
-COUNTS = 64, 80
+COUNTS: dict[int, tuple[int, ...]] = {
+    100: (64, 80),
+    400: (64, 80),
+    1000: (64, 80),
+    5000: (64, 112),
+}
+"""The numbers Re of the data, and the polynomials of a coarser and of a finer computation."""
+
+_ON_THE_WAY = 2000, 3200
+"""Other numbers Re from which Newton's method begins."""
+
 _FEW = 28
 _FLAT = 3
 _SCRAPED = 4 / (math.pi**2 - 4)
@@ -105,18 +115,19 @@ def stream(coefficients: np.ndarray, x: np.ndarray, y: np.ndarray) -> Field:
     return lid(*np.meshgrid(x, y, indexing="ij")) + products(coefficients, in_x, in_y)
 
 
-def flows(*counts: int, numbers: tuple[int, ...] = REYNOLDS) -> Iterator[list[np.ndarray]]:
-    """The coefficients of the flows with these rising numbers Re, by each of these rising numbers
-    of polynomials.
+def flows(counts: Mapping[int, Sequence[int]] = COUNTS) -> Iterator[list[np.ndarray]]:
+    """The coefficients of the flows with rising numbers Re, each by its rising numbers of
+    polynomials.
     """
-    few, *others = (weak_form(count) for count in (_FEW, *counts))
+    form = functools.cache(weak_form)
     found = np.zeros((_FEW, _FEW))
-    for reynolds in numbers:
-        found = few.solved(found, reynolds)
+    for reynolds in sorted({*COUNTS, *_ON_THE_WAY}):
+        found = form(_FEW).solved(found, reynolds)
         solved = [found]
-        for each in others:
-            solved.append(each.solved(solved[-1], reynolds))
-        yield solved[1:]
+        for count in counts.get(reynolds, ()):
+            solved.append(form(count).solved(solved[-1], reynolds))
+        if reynolds in counts:
+            yield solved[1:]
 
 
 def main() -> None:
@@ -124,7 +135,7 @@ def main() -> None:
     grid = places()
     x, y = np.meshgrid(grid, grid, indexing="ij")
     away = np.hypot(np.minimum(x, 1 - x), 1 - y) > 0.2
-    for reynolds, both in zip(REYNOLDS, flows(*COUNTS), strict=True):
+    for reynolds, both in zip(COUNTS, flows(), strict=True):
         coarse, fine = (velocities(coefficients, grid, grid) for coefficients in both)
         apart = np.abs(fine - coarse).max(axis=2)
         np.savez_compressed(DATA / f"cavity-{reynolds}.npz", u=fine)

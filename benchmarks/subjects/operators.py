@@ -66,8 +66,8 @@ def _estimated(operator: do.Laplacian | do.Biharmonic, probes: str) -> do.operat
 def _directions(estimate: do.operators.Estimate, dim: int) -> jax.Array:
     """The directions that an estimate has drawn, in more dimensions than it has draws."""
     plan: Any = estimate.jets(jnp.zeros(dim))
-    (tangents,) = plan.jets[0].tangents.values()
-    return tangents[0].array
+    (directions,) = plan.jets[0].tangents.values()
+    return directions[0].dense(dim, jnp.zeros(()).dtype)
 
 
 Derivative = Callable[[Function, jax.Array, jax.Array], jax.Array]

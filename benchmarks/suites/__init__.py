@@ -18,7 +18,7 @@ from .limits import Limits
 from .peers import Peers
 from .polynomials import Polynomials
 from .precision import Precision
-from .records import RecordCubes, RecordErrors, RecordWindows
+from .records import RecordContinued, RecordCubes, RecordErrors, RecordWindows
 from .scaling import Scaling
 from .semilinear import SemilinearError, SemilinearSpeed
 from .small import Small
@@ -65,6 +65,7 @@ SUITES: dict[str, AbstractSuite] = {
         RecordErrors(),
         RecordCubes(),
         RecordWindows(),
+        RecordContinued(),
     )
 }
 

@@ -88,7 +88,7 @@ def _sizes(scope: Scope) -> list[tuple[str, int]]:
     }
     short = {"Laplacian": [50], "weighted Laplacian": [50], "biharmonic": [5]}
     short |= {"stochastic Laplacian": [50], "stochastic biharmonic": [50]}
-    mini = {"weighted Laplacian": [3]}
+    mini = {"weighted Laplacian": [3], "stochastic biharmonic": [20]}
     chosen = scope.pick([mini], [short], [full])[0]
     return [(operator, dim) for operator, dims in chosen.items() for dim in dims]
 

@@ -1,6 +1,6 @@
 """The field's own problems, beside the best errors that are published of them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from ..harness.case import Case, Scope, Size
 from ..harness.records import Record, Records
 from ..harness.suite import AbstractSuite, Values
 from ..harness.table import Table
+from ..subjects.continued import continued
 from ..subjects.steps import OURS
 from ..subjects.waves import marched_waves
 from ..subjects.windows import marched
@@ -173,17 +174,53 @@ class RecordWindows(AbstractSuite):
             points = do.train.FixedPoints(problem, jax.random.key(0))
             error = points.errors(u).rel_l2
             own = {} if problem.outputs == "scalar" else _of_each(problem, u)
-        return {
-            "rel_l2": error,
-            **own,
-            "null_rel_l2": points.null_rel_l2,
-            "skill": points.null_rel_l2 / error,
-            "compile_seconds": sum(fit.compile_seconds for fit in fits),
-            "seconds": sum(fit.seconds for fit in fits),
-        }
+        return _values(fits, error, points.null_rel_l2) | own
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
         yield _table(ours)
+
+
+_CONTINUED: Mapping[str, Size] = {
+    **{"reynolds": 5000, "earlier": 60, "steps": 600, "batch": 5000},
+    **{"width": 32, "depth": 2},
+}
+"""How many steps there are at each smaller number, and at the last one."""
+
+
+class RecordContinued(AbstractSuite):
+    name = "records/continued"
+    title = "a flow that training does not find by itself, through slower ones"
+    limit = 7200.0
+    timed = False
+
+    def cases(self, scope: Scope) -> Iterator[Case]:
+        mini = {"reynolds": 1000, "earlier": 1, **MINI, "depth": 1}
+        sizes = mini if scope.level == "mini" else _CONTINUED
+        for seed in scope.pick([0], [0], SEEDS):
+            yield self.case(OURS, problem="cavity", **sizes, seed=seed)
+
+    def measure(self, case: Case, runs: Path) -> Values:
+        problem, ours = do.pde.Cavity(case.whole("reynolds")), ("problem", "reynolds", "earlier")
+        sizes: dict[str, Any] = {k: size for k, size in case.sizes.items() if k not in ours}
+        settings, key = do.train.Settings(problem, **sizes), jax.random.key(case.whole("seed"))
+        with PRECISIONS["double"]():
+            fits = continued(problem, settings, case.whole("earlier"), key)
+            points = do.train.FixedPoints(problem, jax.random.key(0))
+            return _values(fits, points.errors(fits[-1].model).rel_l2, points.null_rel_l2)
+
+    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
+        yield _table(ours)
+
+
+def _values(fits: Sequence[do.train.Fit], error: float, null: float) -> Values:
+    """The errors at the end of fits, and their seconds together."""
+    return {
+        "rel_l2": error,
+        "null_rel_l2": null,
+        "skill": null / error,
+        "compile_seconds": sum(fit.compile_seconds for fit in fits),
+        "seconds": sum(fit.seconds for fit in fits),
+    }
 
 
 def _of_each(problem: do.pde.AbstractProblem, u: Callable) -> Values:

@@ -19,6 +19,9 @@ pytestmark = pytest.mark.usefixtures("x64")
 
 CAVITIES = {100: do.pde.Cavity(), 1000: do.pde.Cavity(1000)}
 MODES = 40
+MISSED = {100: 2e-3, 400: 2e-3, 1000: 2e-3, 5000: 2e-2}
+"""What so many polynomials miss, farther than 0.3 from the ends of the lid."""
+
 HALF = np.array([0.5])
 
 HEIGHTS = np.array(
@@ -46,9 +49,23 @@ GHIA = {
             *(0.02526, 0.32235, 0.33075, 0.37095, 0.32627),
         ],
     ),
+    5000: (
+        [
+            *(0.48223, 0.46120, 0.45992, 0.46036, 0.33556, 0.20087),
+            *(0.08183, -0.03039, -0.07404, -0.22855, -0.33050, -0.40435),
+        ],
+        [
+            *(-0.55069, -0.55408, -0.41442, -0.36214, -0.30018),
+            *(0.00945, 0.27280, 0.28066, 0.35368, 0.42951),
+        ],
+    ),
 }
 """Ghia, Ghia and Shin 1982, tables I and II: u at heights of the vertical centre line, v along the
-horizontal one, by differences of second order on 129 × 129 points.
+horizontal one, by differences of second order on 129 × 129 points, and 257 × 257 at Re 5,000.
+"""
+MISSED_BY_GHIA = {100: (1e-2, 2e-2), 1000: (1e-2, 2e-2), 5000: (3e-2, 3e-2)}
+"""How far these are off, of u and of v: more where layers are thin. What 40 polynomials miss is
+less.
 """
 
 
@@ -57,21 +74,21 @@ def spectral(modes=MODES):
     """The coefficients of all flows, by fewer polynomials than the package's data: each begins with
     the one before.
     """
-    return {
-        number: found for number, (found,) in zip(cavity.REYNOLDS, cavity.flows(modes), strict=True)
-    }
+    counts = dict.fromkeys(cavity.COUNTS, [modes])
+    return {number: found for number, (found,) in zip(counts, cavity.flows(counts), strict=True)}
 
 
 @pytest.mark.parametrize("reynolds", GHIA)
 def test_centre_lines_by_differences(reynolds):
     found = spectral()[reynolds]
     upright, across = GHIA[reynolds]
+    in_u, in_v = MISSED_BY_GHIA[reynolds]
     u = cavity.velocities(found, HALF, HEIGHTS)[0, :, 0]
     v = cavity.velocities(found, WIDTHS, HALF)[:, 0, 1]
-    np.testing.assert_allclose(u, upright, atol=1e-2)
-    np.testing.assert_allclose(v, across, atol=2e-2)
-    assert np.sqrt(np.mean(np.square(u - upright))) < 5e-3
-    assert np.sqrt(np.mean(np.square(v - across))) < 1e-2
+    np.testing.assert_allclose(u, upright, atol=in_u)
+    np.testing.assert_allclose(v, across, atol=in_v)
+    assert np.sqrt(np.mean(np.square(u - upright))) < in_u / 2
+    assert np.sqrt(np.mean(np.square(v - across))) < in_v / 2
 
 
 def test_extremes_at_re_1000():
@@ -87,8 +104,8 @@ def test_extremes_at_re_1000():
     np.testing.assert_allclose(psi.min(), -0.1189366, atol=5e-6)
 
 
-@pytest.mark.parametrize("reynolds", cavity.REYNOLDS)
-def test_the_data_are_those_of_the_spectral_method(reynolds):
+@pytest.mark.parametrize(("reynolds", "missed"), MISSED.items())
+def test_the_data_are_those_of_the_spectral_method(reynolds, missed):
     """To what 40 polynomials miss: far more near the lid's ends than elsewhere."""
     places = cavity.places()
     points, slopes, _, operator = do.pde.Cavity(reynolds).reference()
@@ -98,12 +115,12 @@ def test_the_data_are_those_of_the_spectral_method(reynolds):
     expected = cavity.velocities(spectral()[reynolds], places, places).reshape(-1, 2)
     gap = np.abs(np.stack([slopes[:, 1], -slopes[:, 0]], axis=1) - expected).max(axis=1)
     ends = np.minimum(points[:, 0], 1 - points[:, 0]) + 1 - points[:, 1]
-    assert gap[ends > 0.3].max() < 2e-3 and gap.max() < 4e-2
-    assert np.sqrt(np.mean(np.square(gap))) < 2e-3
+    assert gap[ends > 0.3].max() < missed and gap.max() < 4e-2
+    assert np.sqrt(np.mean(np.square(gap))) < missed
 
 
 @pytest.mark.slow("computes references anew")
-@pytest.mark.parametrize("reynolds", cavity.REYNOLDS)
+@pytest.mark.parametrize("reynolds", cavity.COUNTS)
 def test_references_with_fewer_polynomials(reynolds):
     problem, places = do.pde.Cavity(reynolds), cavity.places()
     _, slopes, rel_error, _ = problem.reference()

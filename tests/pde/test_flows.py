@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("x64")
 
 FLOWS = {"cavity": do.pde.Cavity, "backward-step": do.pde.BackwardStep}
 USUAL = {"cavity": 100, "backward-step": 200}
-KNOWN = {"cavity": "100, 400, 1000", "backward-step": "200"}
+KNOWN = {"cavity": "100, 400, 1000, 5000", "backward-step": "200"}
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ def march(
 ) -> tuple[Fit, ...]:
     """Fits one window of time after the other. Each window's loss knows how the last window ended.
     Use it for equations that are chaotic, stiff or long, where one network does not learn all times
-    at once, or for steps in pseudo-time, of implicit Euler's method for instance.
+    at once, for steps in pseudo-time, of implicit Euler's method for instance, or for a parameter
+    that grows, such as a Reynolds number.
 
     Each window begins with the last one's network, which has learnt the shape of the solution.
 

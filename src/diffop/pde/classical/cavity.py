@@ -35,7 +35,7 @@ from ..problem import AbstractReferenceProblem, Reference
 from ..recommended import LEAST_SQUARES, Recommended
 from .stream_function import LAPLACIAN, carried, carrying, velocities
 
-_KNOWN: dict[int | float, float] = {100: 3e-5, 400: 2e-4, 1000: 4e-4}
+_KNOWN: dict[int | float, float] = {100: 3e-5, 400: 2e-4, 1000: 4e-4, 5000: 4e-3}
 """Where velocities are, and how far those of fewer polynomials are from them."""
 
 _DEFAULT = 100
@@ -81,7 +81,8 @@ class Cavity(AbstractReferenceProblem):
 
     **Arguments:**
 
-    - `reynolds`: the Reynolds number Re, positive; velocities are known for 100, 400 and 1000.
+    - `reynolds`: the Reynolds number Re, positive; velocities are known for 100, 400, 1000
+        and 5000.
 
     **Raises:** `ValueError` if it is not positive, and from `reference` if nothing is known there.
 
