@@ -11,6 +11,7 @@ import pytest
 import diffop as do
 from diffop import probes
 
+from .. import jaxprs
 from ..draws import check_errors, many
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -149,3 +150,24 @@ def test_weights_are_no_leaves_to_be_learnt():
     E = 2.0 * L.estimate(jr.key(0), 2, ONE)
     kinds = [leaf.dtype for leaf in jax.tree.leaves(E)]
     assert not any(jnp.issubdtype(kind, jnp.inexact) for kind in kinds)
+
+
+def test_draws_that_are_told_apart_need_no_matrix():
+    """No array with a row and a column for each draw, with one jet for each draw and with two."""
+    n, x = 200, jnp.linspace(0.1, 1.0, 1000)
+    u = lambda x: jnp.sum(jnp.sin(x) * x)
+    for operator in (L, L @ L):
+        estimate = operator.estimate(jr.key(0), n)
+        made = jaxprs.sizes(jaxprs.of(lambda x, e=estimate: e.stats(u)(x)[:2], x))
+        assert max(made) < n**2
+
+
+def test_an_infinite_draw_leaves_the_others_as_they_are():
+    """Where a second derivative is infinite in one coordinate, the draws of others are finite."""
+    x = jnp.array([0.0, 1.0, 4.0, 9.0])
+    draws = do.estimate(L, jr.key(0), 3).draws(lambda x: jnp.sum(x**1.5))(x)
+    (each,) = draws.contributions
+    each = np.sort(each)
+    second = 0.75 / np.sqrt(x[1:]) * len(x) / 3
+    assert each[-1] == np.inf
+    assert all(np.isclose(second, value).any() for value in each[:-1])

@@ -49,6 +49,11 @@ CASES = {
     ),
     "division_zero_numerator": (lambda t: t / (1.0 + t), 0.0, [0, 1, -2, 6, -24]),
     "asin_at_0": (jnp.arcsin, 0.0, [0, 1, 0, 1, 0]),
+    "sqrt_at_infinity": (jnp.sqrt, np.inf, [np.inf, 0, 0, 0, 0]),
+    "cbrt_at_infinity": (jnp.cbrt, -np.inf, [-np.inf, 0, 0, 0, 0]),
+    "pow_at_infinity": (lambda t: t**0.3, np.inf, [np.inf, 0, 0, 0, 0]),
+    "i0e_at_infinity": (jax.scipy.special.i0e, np.inf, [0, 0, 0, 0, 0]),
+    "i1e_at_infinity": (jax.scipy.special.i1e, -np.inf, [0, 0, 0, 0, 0]),
     "norm_squared_at_0": (lambda t: jnp.sum(jnp.stack([t, 2 * t]) ** 2), 0.0, [0, 0, 10, 0, 0]),
 }
 
@@ -160,3 +165,8 @@ def test_division_by_a_known_number(of, dtype):
 
     got, expected = every(t)
     np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_the_slope_of_a_power_out_of_range_is_infinite():
+    """It is not taken for that of a root at ∞, which is 0."""
+    assert do.Partial().exact(lambda t: t**-3.5)(jnp.array(1e-200)) == -jnp.inf

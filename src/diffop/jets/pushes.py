@@ -31,7 +31,7 @@ class Output(NamedTuple):
 
     - `place`: of the output among the basis elements.
     - `number`: the factor.
-    - `rows`: which leading entries of the output: sums if it is `summed`, otherwise jets.
+    - `rows`: which leading entries of the output: a sum if it is `summed`, otherwise jets.
     """
 
     place: int
@@ -87,23 +87,20 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
     """Jets with common tangents, in the algebra of everything that is read from them.
 
     The tops are collapsed with one row of weights for each sum that reads one, if that makes fewer
-    sums than jets. Other outputs, and outputs contracted with their directions, are read from the
-    coefficients that are kept jet by jet.
+    sums than jets. Other outputs, outputs contracted with their directions, and those of draws that
+    are told apart, are read from the coefficients that are kept jet by jet.
     """
     tangents, algebra, sums = _carried(members, point)
-    several = sum(each.height > 0 for each in sums) > 1
+    several = sum(each.carried for each in sums) > 1
     readings = [Reading(number) for _ in members]
-    rows, end, alone = [], 0, True
-    for member, read, height in sums:
-        weights, where = members[member].weights, ...
-        if height:
-            end += height
-            rows.append(weights)
-        if height and several:
-            where = end - 1 if np.ndim(weights) == 1 else slice(end - height, end)
+    rows, alone = [], True
+    for member, read, carried in sums:
+        if carried:
+            rows.append(members[member].weights)
+        where = len(rows) - 1 if several else ...
         outputs = []
         for place, ratio in read:
-            summed = height > 0 and place in algebra.tops
+            summed = carried and place in algebra.tops
             alone = alone and summed
             outputs.append(Output(place, ratio, where if summed else ..., summed))
         readings[member] = Reading(number, tuple(outputs))
@@ -120,12 +117,12 @@ class _Sum(NamedTuple):
     - `member`: the number of the member by whose weights it is read.
     - `read`: the places where it is read, with factors. p(∂) t^γ at 0 is γ! times the number of t^γ
         in p.
-    - `height`: how many sums over the jets are carried at tops; 0 if it is read jet by jet.
+    - `carried`: whether the sum over the jets is carried at tops; otherwise it is read jet by jet.
     """
 
     member: int
     read: list[tuple[int, float]]
-    height: int
+    carried: bool
 
 
 def _carried(
@@ -146,12 +143,12 @@ def _carried(
     for member, polynomial in found:
         read = [(algebra.places[t], float(c)) for t, c in polynomial.items() if t in algebra.places]
         first = members[member]
-        summed = any(place in algebra.tops for place, _ in read) and not first.contracted
-        height = 1 if np.ndim(first.weights) == 1 else first.weights.shape[0]
-        sums.append(_Sum(member, read, height if summed else 0))
-    rows = sum(each.height for each in sums)
+        jet_by_jet = first.contracted or np.ndim(first.weights) == 2
+        on_top = any(place in algebra.tops for place, _ in read)
+        sums.append(_Sum(member, read, on_top and not jet_by_jet))
+    rows = sum(each.carried for each in sums)
     if rows > members[0].size or (algebra.degree == 1 and len(sums) > 1):
-        sums = [each._replace(height=0) for each in sums]
+        sums = [each._replace(carried=False) for each in sums]
     return tangents, algebra, sums
 
 
@@ -183,9 +180,9 @@ def _most(members: Sequence[WeightedJets], point: Point) -> float:
 
 
 def _stacked_weights(weights: Sequence[Any]) -> Any:
-    rows = [jnp.atleast_2d(jnp.asarray(each)) for each in weights]
+    rows = [jnp.asarray(each) for each in weights]
     kind = jnp.result_type(*(row.dtype for row in rows))
-    return jnp.concatenate([row.astype(kind) for row in rows])
+    return jnp.stack([row.astype(kind) for row in rows])
 
 
 def number_pushed(jets: Sequence[WeightedJets]) -> int:
@@ -230,8 +227,8 @@ def _counted(members: list[WeightedJets]) -> Group:
     size, moving = members[0].size, _reached(tangents, algebra)
     total = size * len(moving - algebra.tops)
     for top in moving & algebra.tops:
-        heights = [each.height for each in sums if top in dict(each.read)]
-        total += sum(heights) + (0 in heights) * size
+        carried = [each.carried for each in sums if top in dict(each.read)]
+        total += sum(carried) + (False in carried) * size
     return Group(members, tangents, size, total)
 
 

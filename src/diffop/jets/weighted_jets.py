@@ -39,7 +39,7 @@ class WeightedJets(eqx.Module):
 
     - `tangents`: for each $β$, as exponents, and each argument that moves, n directions
         ([`diffop.jets.Rows`][]).
-    - `weights`: `(n,)`.
+    - `weights`: `(n,)`, or `(draws, n/draws)` for a sum for each draw.
     - `output`: $γ$.
     - `signature`: for each tangent a name, or None. Equal names belong to equal directions, which
         are pushed once. The largest exponents come first: parameters are in order.

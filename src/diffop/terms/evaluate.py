@@ -264,13 +264,9 @@ def _coordinate_jets(
 
 
 def _by_draw(jets: WeightedJets) -> WeightedJets:
-    """The same jets with a row of weights for each draw."""
-    if jets.draws is None:
-        return jets
-    mask = np.repeat(np.eye(jets.draws), jets.size // jets.draws, axis=1)
-    weights = jnp.asarray(jets.weights)
-    weights = weights[None, :] * jnp.asarray(mask).astype(weights.dtype)
-    return eqx.tree_at(lambda j: j.weights, jets, weights)
+    """The same jets with the weights of each draw in a row."""
+    rows = jets.weights if jets.draws is None else jets.weights.reshape(jets.draws, -1)
+    return eqx.tree_at(lambda j: j.weights, jets, rows)
 
 
 def _read(
@@ -313,8 +309,12 @@ def _read_output(
 
 
 def _weighted_sum(weights: Any, leaf: Array) -> Array:
+    """Σ_r w_r c_r, of all jets or of those of each draw."""
+    if np.ndim(weights) == 2:
+        rows = jnp.asarray(weights).astype(leaf.dtype).reshape(-1, *(1,) * (leaf.ndim - 1))
+        return jnp.sum((rows * leaf).reshape(*np.shape(weights), *leaf.shape[1:]), axis=1)
     known = np.flatnonzero(weights) if isinstance(weights, np.ndarray) else []
-    if len(known) == 1 and np.ndim(weights) == 1:  # only one jet is read
+    if len(known) == 1:  # only one jet is read
         weight = weights[known[0]]
         return leaf[known[0]] if weight == 1 else leaf[known[0]] * jnp.asarray(weight, leaf.dtype)
     return jnp.tensordot(jnp.asarray(weights).astype(leaf.dtype), leaf, axes=1)

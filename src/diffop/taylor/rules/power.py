@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ...arrays import times, zeros_like
+from ...arrays import times
 from ..arithmetic import known_scalar
 from ..binding import bind
 from ..bundle import (
@@ -132,8 +132,8 @@ class _Tower:
             return zeros(len(series))
         primal, x = self._primals[level], self._base
         ratios = tuple(divided(c, family.lead(place), x, primal) for place, c in enumerate(series))
-        # where a root is 0 its derivatives are infinite, which must not become 0 · ∞
-        finite = lax.select(lax.eq(x, zeros_like(x)), lax.full_like(primal, 1), primal)
+        # of roots of 0 derivatives are infinite, and of roots of ∞ they are 0: neither may be 0 · ∞
+        finite = lax.select((x == 0) | jnp.isinf(x), lax.full_like(primal, 1), primal)
         return ratio_power(family, self._rest, finite, ratios)
 
 
