@@ -26,13 +26,13 @@ def continued(
 
     - `problem`: of the last fit.
     - `settings`: the network's size, the points of a step, and the steps of the last fit.
-    - `earlier`: the steps of each fit before.
+    - `earlier`: the steps of each fit before; 0 for none.
     - `key`: of the network, the points and the steps.
     """
     sizes = settings.width, settings.depth
     net = eqx.nn.MLP(2, "scalar", *sizes, activation=jnp.tanh, key=key)
     optimiser = do.methods.GaussNewton(1e-2, adaptive=True, acceleration=True)
-    smaller = [number for number in NUMBERS if number < problem.reynolds]
+    smaller = [number for number in NUMBERS if earlier and number < problem.reynolds]
 
     def loss(flow: do.pde.Cavity) -> do.losses.ResidualLoss:
         return do.losses.ResidualLoss(flow, batch=settings.batch, probes="exact", data_batch=1)
@@ -40,6 +40,8 @@ def continued(
     def stage(number: int, _: eqx.Module | None) -> do.losses.ResidualLoss:
         return loss(do.pde.Cavity(smaller[number]))
 
-    fits = do.train.march(problem.ansatz(net), stage, optimiser, earlier, len(smaller), key=key)
-    last = do.train.fit(fits[-1].model, loss(problem), optimiser, settings.steps, key=key)
-    return *fits, last
+    u, fits = problem.ansatz(net), ()
+    if smaller:
+        fits = do.train.march(u, stage, optimiser, earlier, len(smaller), key=key)
+        u = fits[-1].model
+    return *fits, do.train.fit(u, loss(problem), optimiser, settings.steps, key=key)

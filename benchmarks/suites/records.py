@@ -186,6 +186,9 @@ _CONTINUED: Mapping[str, Size] = {
 }
 """How many steps there are at each smaller number, and at the last one."""
 
+_AT_ONCE: Mapping[str, Size] = {**_CONTINUED, "earlier": 0, "steps": 840}
+"""As many steps without smaller numbers."""
+
 
 class RecordContinued(AbstractSuite):
     name = "records/continued"
@@ -198,6 +201,8 @@ class RecordContinued(AbstractSuite):
         sizes = mini if scope.level == "mini" else _CONTINUED
         for seed in scope.pick([0], [0], SEEDS):
             yield self.case(OURS, problem="cavity", **sizes, seed=seed)
+        if scope.level == "full":
+            yield self.case(OURS, problem="cavity", **_AT_ONCE, seed=0)
 
     def measure(self, case: Case, runs: Path) -> Values:
         problem, ours = do.pde.Cavity(case.whole("reynolds")), ("problem", "reynolds", "earlier")

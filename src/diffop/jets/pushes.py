@@ -101,7 +101,7 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
         outputs = []
         for place, ratio in read:
             summed = carried and place in algebra.tops
-            alone = alone and summed
+            alone = alone and place in algebra.tops and not members[member].contracted
             outputs.append(Output(place, ratio, where if summed else ..., summed))
         readings[member] = Reading(number, tuple(outputs))
     weights = _stacked_weights(rows) if several else next(iter(rows), None)
@@ -142,12 +142,10 @@ def _carried(
     sums = []
     for member, polynomial in found:
         read = [(algebra.places[t], float(c)) for t, c in polynomial.items() if t in algebra.places]
-        first = members[member]
-        jet_by_jet = first.contracted or np.ndim(first.weights) == 2
-        on_top = any(place in algebra.tops for place, _ in read)
-        sums.append(_Sum(member, read, on_top and not jet_by_jet))
-    rows = sum(each.carried for each in sums)
-    if rows > members[0].size or (algebra.degree == 1 and len(sums) > 1):
+        sums.append(_Sum(member, read, any(place in algebra.tops for place, _ in read)))
+    at_tops = [members[each.member] for each in sums if each.carried]
+    apart = any(each.contracted or np.ndim(each.weights) == 2 for each in at_tops)
+    if apart or len(at_tops) > members[0].size or (algebra.degree == 1 and len(sums) > 1):
         sums = [each._replace(carried=False) for each in sums]
     return tangents, algebra, sums
 
@@ -180,9 +178,8 @@ def _most(members: Sequence[WeightedJets], point: Point) -> float:
 
 
 def _stacked_weights(weights: Sequence[Any]) -> Any:
-    rows = [jnp.asarray(each) for each in weights]
-    kind = jnp.result_type(*(row.dtype for row in rows))
-    return jnp.stack([row.astype(kind) for row in rows])
+    kind = jnp.result_type(*(each.dtype for each in weights))
+    return jnp.stack([jnp.asarray(each).astype(kind) for each in weights])
 
 
 def number_pushed(jets: Sequence[WeightedJets]) -> int:

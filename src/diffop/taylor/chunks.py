@@ -1,8 +1,9 @@
 """Bounded memory: the directions of a family are pushed in chunks.
 
 A collapsed family is a sum over its directions, so it is the sum over chunks of them, up to
-rounding. Each chunk is a separate pass under `jax.checkpoint`, in a `lax.scan`: reverse mode
-recomputes a chunk when it needs it, and memory does not grow with the number of directions.
+rounding; without the collapse it is the chunks side by side. Each chunk is a separate pass under
+`jax.checkpoint`, in a loop: reverse mode recomputes a chunk when it needs it, and memory does not
+grow with the number of directions.
 """
 
 from collections.abc import Callable
@@ -19,18 +20,18 @@ from ..devices import start_of_sum
 
 
 def in_chunks(
-    sum_over: Callable[[PyTree, Any], PyTree], tangents: PyTree, weights: Any, size: int
+    compute: Callable[[PyTree, Any], PyTree], tangents: PyTree, weights: Any, count: int, size: int
 ) -> PyTree:
-    """Σ over chunks of `sum_over(tangents, weights)`.
+    """Σ over chunks of `compute(tangents, weights)`; without weights its rows, which are one for
+    each direction.
 
-    `tangents` are arrays with n rows or blocks of n directions, `weights` are
+    `tangents` are arrays with n rows or blocks of n = `count` directions, `weights` are
     `(*m, n)`. The last chunk is padded with directions of weight zero.
     """
-    count = weights.shape[-1]
     chunks = -(-count // size)
     leaves, structure = jax.tree.flatten(tangents, is_leaf=_is_blocks)
     rows = [None if _is_blocks(leaf) else _cut(leaf, chunks, size) for leaf in leaves]
-    weights = _cut(jnp.moveaxis(jnp.asarray(weights), -1, 0), chunks, size)
+    weights = jax.tree.map(lambda w: _cut(jnp.moveaxis(w, -1, 0), chunks, size), weights)
     numbers = np.arange(chunks * size, dtype=np.int32).clip(0, count - 1).reshape(chunks, size)
 
     @jax.checkpoint
@@ -40,9 +41,12 @@ def in_chunks(
             at_directions(leaf, numbers) if row is None else row
             for leaf, row in zip(leaves, rows, strict=True)
         ]
-        return sum_over(jax.tree.unflatten(structure, filled), jnp.moveaxis(weights, 0, -1))
+        weights = jax.tree.map(lambda w: jnp.moveaxis(w, 0, -1), weights)
+        return compute(jax.tree.unflatten(structure, filled), weights)
 
     every = (rows, weights, jnp.asarray(numbers))
+    if weights is None:
+        return jax.tree.map(lambda y: y.reshape(-1, *y.shape[2:])[:count], lax.map(one, every))
     first = jax.tree.map(lambda leaf: leaf[0], every)
     zeros = start_of_sum(lambda: one(first))
 

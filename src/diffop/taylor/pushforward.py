@@ -124,7 +124,7 @@ def _chunk_size(
     a kernel how much memory all of them need.
     """
     size = jets.size
-    if not jets.top_only or jets.weights is None:
+    if not jets.top_only:
         return None
     if chunk is not None:
         return chunk if chunk < size else None
@@ -158,14 +158,14 @@ def _push_in_chunks(
 ) -> tuple[PyTree, ...]:
     places, jets = places_read(jets), by_weights(jets, args)
 
-    def top(tangents: PyTree, weights: Array) -> PyTree:
+    def top(tangents: PyTree, weights: Array | None) -> PyTree:
         part = dataclasses.replace(jets, tangents=tangents, weights=weights)  # pyright: ignore
         pushed = _push_together(u, args, [(part, family_of(part))])
         return [d for d in pushed.derivatives[0] if d is not None]
 
     # rows of directions in every array: notes about them do not hold for a part
     rows = jax.tree.map(without_notes, jets.tangents, is_leaf=lambda n: isinstance(n, Full))
-    tops = iter(in_chunks(top, rows, jets.weights, size))
+    tops = iter(in_chunks(top, rows, jets.weights, jets.size, size))
     return tuple(None if place is None else next(tops) for place in places)
 
 
