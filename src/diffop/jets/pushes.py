@@ -178,8 +178,9 @@ def _most(members: Sequence[WeightedJets], point: Point) -> float:
 
 
 def _stacked_weights(weights: Sequence[Any]) -> Any:
-    kind = jnp.result_type(*(each.dtype for each in weights))
-    return jnp.stack([jnp.asarray(each).astype(kind) for each in weights])
+    rows = [jnp.asarray(each) for each in weights]
+    kind = jnp.result_type(*(row.dtype for row in rows))
+    return jnp.stack([row.astype(kind) for row in rows])
 
 
 def number_pushed(jets: Sequence[WeightedJets]) -> int:
