@@ -171,3 +171,18 @@ def test_an_infinite_draw_leaves_the_others_as_they_are():
     second = 0.75 / np.sqrt(x[1:]) * len(x) / 3
     assert each[-1] == np.inf
     assert all(np.isclose(second, value).any() for value in each[:-1])
+
+
+@pytest.mark.parametrize("operator", [L, L @ L], ids=str)
+def test_draws_in_chunks_are_the_same(operator):
+    """Also if the last chunk is smaller, and in reverse mode."""
+    x, estimates = jnp.asarray(X), do.estimate([operator], jr.key(0), 4, "gaussian")
+
+    def both(x):
+        whole, parts = estimates.draws(u)(x), estimates.draws(u, chunk=3)(x)
+        return [each.contributions for each in (whole, parts)]
+
+    found, slopes = jax.jit(lambda x: (both(x), jax.jacrev(both)(x)))(x)
+    assert jax.tree.leaves(found)[0].shape == (4,)
+    for whole, parts in (found, slopes):
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), parts, whole)

@@ -79,7 +79,7 @@ def bessel_i1e_slope(x: Array) -> Array:
 
 
 def _finite(x: Array) -> Array:
-    """A factor of something that vanishes at ±∞."""
+    """x, with the largest number for ∞: a factor of something that vanishes there."""
     return jnp.nan_to_num(x, nan=jnp.nan)
 
 
