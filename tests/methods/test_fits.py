@@ -216,6 +216,17 @@ test_settings_that_make_no_sense = refusals(
 )
 
 
+@pytest.mark.parametrize("solver", [do.methods.Cholesky(), do.methods.QR()])
+def test_half_precision_is_not_factorised(solver):
+    class Halves:
+        def residuals(self, theta, key):
+            return theta.astype(float) - jnp.arange(3.0)
+
+    message = "expects parameters in single or double precision, .* got bfloat16; convert them, or"
+    with pytest.raises(TypeError, match=message):
+        after(Halves(), jnp.ones(3, jnp.bfloat16), do.methods.GaussNewton(1e-3, solver=solver))
+
+
 def test_a_solver_that_does_not_solve_again():
     class Steepest(do.methods.AbstractSolver):
         def solve(self, residuals, prior, damping, key):

@@ -64,6 +64,9 @@ test_a_mistake_is_told_with_its_mend = refusals(
         ),
     },
     {
+        "numbers; got one of type key<fry> among its values: return it from another": lambda: (
+            do.Laplacian().exact(lambda x: (jnp.sum(x**2), KEY))(jnp.ones(3))
+        ),
         ALONE % ("1.0", "1.0"): [lambda: do.Laplacian() + 1.0, lambda: do.Value() ** 3 - 1.0],
         ALONE % ("4.0", "4.0"): lambda: do.Laplacian() + jnp.asarray(2.0) ** 2,
         ALONE % (1, 1): lambda: 1 - do.Laplacian(),

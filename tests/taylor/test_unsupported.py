@@ -79,6 +79,19 @@ def test_the_error_names_them_in_what_a_first_derivative_made(u, lines, primitiv
     assert re.search(rf"test_unsupported\.py:{line}\b", str(info.value))
 
 
+def test_what_jax_maps_over_no_directions():
+    """`jax.jvp` can differentiate it, but `jax.vmap` has no rule for it."""
+
+    def halved(x):
+        half = lambda _, y: y / 2
+        return jnp.sum(jax.custom_derivatives.linear_call(half, half, (), x) ** 2)
+
+    x = jnp.array([1.0, 2.0])
+    jax.jvp(halved, (x,), (x,))
+    with pytest.raises(do.taylor.UnsupportedPrimitiveError, match="'linear_call' .* JAX cannot:"):
+        do.Laplacian().exact(halved)(x)
+
+
 def test_a_callback_that_does_not_see_the_point_is_fine():
     def u(x):
         c = called_back(jnp.array(3.0))

@@ -150,6 +150,17 @@ def test_what_is_outside_of_a_function(monkeypatch):
     assert digest_with_code(to(4.0)) == words[6]
 
 
+def test_a_schedule_is_the_same_after_its_first_call():
+    """That of a cosine then has floats for its integers."""
+    schedules = [optax.cosine_decay_schedule(0.1, steps) for steps in (400, 400, 500)]
+    optimisers = list(map(optax.adam, schedules))
+    before = list(map(digest_with_code, optimisers))
+    for schedule in (schedules[0], schedules[2]):
+        schedule(3)
+    assert before[0] == before[1] != before[2]
+    assert list(map(digest_with_code, optimisers)) == before
+
+
 def test_what_changes_while_it_is_used_is_not_looked_at():
     """A loss that counts, or notes what it sees, is the same loss."""
     seen, plain = [], Plain()

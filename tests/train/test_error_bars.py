@@ -9,6 +9,8 @@ import pytest
 
 import diffop as do
 
+from ..refused import refusals
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 KEY = jax.random.key(0)
@@ -125,6 +127,35 @@ def test_what_tells_nothing_of_its_noise_is_refused():
         )
     with pytest.raises(TypeError, match="standard_errors expects a loss that says what it is the"):
         do.train.standard_errors(lambda t: t, solved(X, Y), lambda u, key: 0.0, key=KEY)
+
+
+def of_a_line(of=lambda t: t, theta=None, key=KEY, **options):
+    theta = solved(X, Y) if theta is None else theta
+    return do.train.standard_errors(of, theta, Regression((X, Y, 1.0)), key=key, **options)
+
+
+test_mistakes = refusals(
+    {
+        "a finite damping of at least 0, got -1.0; by default it is 1e-10": lambda: of_a_line(
+            damping=-1.0
+        ),
+        "a finite damping of at least 0, got nan": lambda: of_a_line(damping=np.nan),
+        "a minimum of the loss, got one whose parameters are not finite": lambda: of_a_line(
+            theta=jnp.array([1.0, np.nan, 0.0, 0.0])
+        ),
+    },
+    {
+        "expects real parameters, got complex ones; fit": lambda: of_a_line(
+            theta=jnp.ones(4, complex)
+        ),
+        r"real numbers, or a pytree of them, got None; return the": lambda: of_a_line(
+            lambda t: None
+        ),
+        r"standard_errors needs a JAX random key such as jax.random.key\(0\)": lambda: of_a_line(
+            key=0
+        ),
+    },
+)
 
 
 class Decay(do.equations.AbstractEquation):

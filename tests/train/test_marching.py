@@ -37,9 +37,9 @@ def stage(window, before):
     return Stage(jnp.ones(1) if before is None else before.u)
 
 
-def march(windows, **options):
+def march(windows, steps=8, **options):
     newton = do.methods.GaussNewton(1e-12)
-    return do.train.march(Number(jnp.ones(1)), stage, newton, 8, windows, key=KEY, **options)
+    return do.train.march(Number(jnp.ones(1)), stage, newton, steps, windows, key=KEY, **options)
 
 
 def test_each_window_begins_where_the_last_one_ended():
@@ -227,6 +227,18 @@ def test_windows_that_a_listener_has_ended_stay_ended(tmp_path):
 def test_a_window_is_kept_at_its_end_at_the_latest(tmp_path):
     march(2, directory=tmp_path, every=1000)
     assert [do.train.Checkpoints(tmp_path / name).steps for name in "01"] == [(8,), (8,)]
+
+
+def test_finished_windows_have_their_steps(tmp_path):
+    """With others nothing is touched; what is not followed by a window may go on."""
+    two = march(2, directory=tmp_path)
+    for windows in (1, 2, 3):
+        with pytest.raises(ValueError, match=r"have made, 8 in .*/0, got steps=9; take steps=8"):
+            march(windows, steps=9, directory=tmp_path)
+    assert bits(march(2, directory=tmp_path)) == bits(two)
+    (shorter,) = march(1, steps=3, directory=tmp_path / "one")
+    assert len(shorter.losses) == 3
+    assert bits(march(2, directory=tmp_path / "one")) == bits(two)
 
 
 @pytest.mark.usefixtures("as_users_see_it")

@@ -52,6 +52,12 @@ class AbstractDenseSolver(AbstractSolver):
                 f"parameters; take fewer points, or solver=diffop.methods.ConjugateGradients(), "
                 f"which forms no matrix, or allow for more by most."
             )
+        if prior.dtype.itemsize < 4:
+            raise TypeError(
+                f"{type(self).__name__} expects parameters in single or double precision, in which "
+                f"matrices can be factorised, got {prior.dtype}; convert them, or take "
+                "solver=diffop.methods.ConjugateGradients()."
+            )
         values, push, solve = self.factorised(residuals, damping)
         missed = values - push(prior)
         moved, left = solve(missed)
@@ -92,7 +98,8 @@ class Cholesky(AbstractDenseSolver):
     - `most`: the largest allowed m.
 
     **Raises:** `ValueError` if `chunk` or `most` is less than 1, and at the first step if m is
-    larger than `most`; `TypeError` if one is not an integer.
+    larger than `most`; `TypeError` if one is not an integer, and at the first step for parameters
+    in half precision.
 
     !!! example
 

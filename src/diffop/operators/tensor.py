@@ -131,13 +131,25 @@ def _groups_of_rows(table: np.ndarray, values: Field, argnum: int) -> tuple[Coor
         [np.ones((table.shape[0], 1), bool), table[:, 1:] != table[:, :-1]], axis=1
     )
     groups = []
-    for pattern in np.unique(starts, axis=0):
-        rows = np.flatnonzero(np.all(starts == pattern, axis=1))
+    for pattern, rows in _by_pattern(starts):
         places = np.flatnonzero(pattern)
         exponents = tuple(np.diff([*places, table.shape[1]]).tolist())
         positions = table[rows][:, places].astype(np.int32)
         groups.append(_terms((argnum,) * len(places), exponents, positions, values, rows))
     return tuple(groups)
+
+
+def _by_pattern(starts: np.ndarray) -> list[tuple[tuple[bool, ...], np.ndarray]]:
+    """The different rows of a table in order, each with its places. Rows are many, and few of them
+    differ: sorting them would take most of the time.
+    """
+    found, left = [], np.arange(len(starts))
+    while left.size:
+        pattern = starts[left[0]]
+        same = np.all(starts[left] == pattern, axis=1)
+        found.append((tuple(pattern.tolist()), left[same]))
+        left = left[~same]
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def _terms(

@@ -122,7 +122,14 @@ def _of_function(function: types.FunctionType, seen: _Seen) -> Iterator[str]:
             found = cell.cell_contents
         except ValueError:  # not filled yet
             continue
-        yield from _contents(found, seen)
+        yield from _contents(_as_used(found), seen)
+
+
+def _as_used(value: Any) -> Any:
+    """A number in the scope of a function, the same if it is whole and was an integer before:
+    `optax.cosine_decay_schedule` makes its integers floats when it is first called.
+    """
+    return int(value) if type(value) is float and value.is_integer() else value
 
 
 def _of_code(code: types.CodeType, function: types.FunctionType, seen: _Seen) -> Iterator[str]:

@@ -144,8 +144,16 @@ def floating(u: Callable[..., PyTree]) -> Callable[..., PyTree]:
 
 
 def as_floating_leaf(leaf: Any) -> Array:
-    """An integer or a boolean as a floating number; other numbers as they are."""
+    """An integer or a boolean as a floating number; other numbers as they are.
+
+    **Raises:** `TypeError` for a random key.
+    """
     array = jnp.asarray(leaf)
+    if jnp.issubdtype(array.dtype, jax.dtypes.extended):
+        raise TypeError(
+            f"u must return arrays of numbers; got one of type {array.dtype} among its values: "
+            "return it from another function."
+        )
     return array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(float)
 
 

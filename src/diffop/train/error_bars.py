@@ -11,6 +11,7 @@ The remaining residuals are (1 − H) ε with H = J J⁺. For a group of n_c res
 s_c² (n_c − tr H_cc): each group fits away as much noise as it has degrees of freedom.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
@@ -24,6 +25,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..equations.methods import has_method
 from ..least_squares.vector import check_residuals, real_parts, usual_damping
 from ..losses.pointwise import Pointwise
+from ..terms.arguments import checked_key
 
 _NOTHING = 1e-6  # of the loss
 
@@ -71,10 +73,11 @@ def standard_errors(
 
     **Returns:** standard errors in the structure of `of(model)`.
 
-    **Raises:** `TypeError` if the loss does not give the numbers whose squares it sums, or a
-    quantity is not real;
-    `ValueError` if there are too many residuals and parameters, or if nonzero residuals have no
-    degrees of freedom left, so that nothing is known about their noise.
+    **Raises:** `TypeError` if the loss does not give the numbers whose squares it sums, if a
+    parameter or a quantity is not real, or if there is no quantity or no key. `ValueError` for a
+    damping that is negative or not finite, for a model that is not finite, if there are too many
+    residuals and parameters, or if nonzero residuals have no degrees of freedom left, so that
+    nothing is known about their noise.
 
     !!! example
 
@@ -94,8 +97,10 @@ def standard_errors(
         ```
     """
     check_residuals(loss, "standard_errors")
+    checked_key(key, "standard_errors")
     parameters, static = eqx.partition(model, eqx.is_inexact_array)
     theta, unravel = jax.flatten_util.ravel_pytree(parameters)
+    shift = _damping(theta, damping)
 
     def groups(theta: Array) -> list[Float[Array, " entries"]]:
         return _groups(loss, eqx.combine(unravel(theta), static), key)
@@ -111,7 +116,6 @@ def standard_errors(
             f"factorises, got {sum(sizes)} residuals and {theta.size} parameters; take fewer "
             "points, or allow for more by most."
         )
-    shift = usual_damping(theta) if damping is None else damping
     found = _moved(groups, asked, theta, shift, sum(sizes) < theta.size)
     noise = np.repeat(_variances(found, sizes), sizes)
     return jax.tree.map(
@@ -119,7 +123,33 @@ def standard_errors(
     )
 
 
+def _damping(theta: Array, given: float | None) -> float:
+    """The damping that was given, or the usual one, for parameters that can be varied."""
+    if jnp.iscomplexobj(theta):
+        raise TypeError(
+            "standard_errors expects real parameters, got complex ones; fit their real and "
+            "imaginary parts."
+        )
+    if not np.isfinite(theta).all():
+        raise ValueError(
+            "standard_errors expects a model at a minimum of the loss, got one whose parameters "
+            "are not finite; give one of a fit that has succeeded."
+        )
+    damping = usual_damping(theta) if given is None else given
+    if not (damping >= 0 and math.isfinite(damping)):
+        raise ValueError(
+            f"standard_errors expects a finite damping of at least 0, got {damping}; by default it "
+            f"is {usual_damping(theta)} here."
+        )
+    return damping
+
+
 def _check_real(quantities: PyTree) -> None:
+    if not jax.tree.leaves(quantities):
+        raise TypeError(
+            "standard_errors expects of(model) to be an array of real numbers, or a pytree of "
+            f"them, got {quantities}; return the quantities whose errors are wanted."
+        )
     for each in jax.tree.leaves(quantities):
         if not jnp.issubdtype(each.dtype, jnp.floating):
             raise TypeError(

@@ -1,5 +1,6 @@
 """Fits in windows of time, each of which begins where the last one ended."""
 
+import itertools
 import os
 import pathlib
 from collections.abc import Callable
@@ -51,7 +52,8 @@ def march(
     - `key`: a key from `jax.random.key`, from which each window's key follows.
     - `directory`: where checkpoints are kept, a folder for each window. The same call continues in
         the window in which it was stopped; the result is that of an uninterrupted call, bit for bit
-        on a CPU. You may ask for more windows than before. Without a directory nothing is kept.
+        on a CPU. You may ask for more windows than before, of as many steps. Without a
+        directory nothing is kept.
     - `every`: the number of steps between checkpoints, at least 1; by default, and at most, those
         of a window.
     - `**options`: others of `diffop.train.fit`, such as `steps_per_dispatch`. Its `listeners` see
@@ -60,9 +62,10 @@ def march(
 
     **Returns:** a `diffop.train.Fit` for each window.
 
-    **Raises:** `ValueError` if `windows` or `every` is less than 1, or `every` is given without a
-    directory, and `TypeError` if one is not an integer, or `checkpoints` are given; otherwise as
-    `diffop.train.fit`, in the window where it happens.
+    **Raises:** `ValueError` if `windows` or `every` is less than 1, if `every` is given without a
+    directory, or if finished windows have made another number of steps; `TypeError` if a number is
+    not an integer, or `checkpoints` are given; otherwise as `diffop.train.fit`, in the window where
+    it happens.
 
     !!! example
 
@@ -103,13 +106,14 @@ def march(
         )
     windows = checked_integer(windows, "windows of march", 1)
     every = steps if every is None else min(checked_integer(every, "every of march", 1), steps)
+    if directory is not None:
+        _check_finished(directory, steps)
     fits: list[Fit] = []
     for window in range(windows):
         before = fits[-1].model if fits else None
         kept, number = None, steps
         if directory is not None:
-            folder = pathlib.Path(directory) / str(window)
-            kept = Checkpoints(folder, every=every, keep=1)
+            kept = _checkpoints(directory, window, every=every)
             number = kept.ended_at() or steps
         found = fit(
             model if before is None else before,
@@ -122,3 +126,23 @@ def march(
         )
         fits.append(found)
     return tuple(fits)
+
+
+def _checkpoints(directory: str | os.PathLike, window: int, **options: Any) -> Checkpoints:
+    return Checkpoints(pathlib.Path(directory) / str(window), keep=1, **options)
+
+
+def _check_finished(directory: str | os.PathLike, steps: int) -> None:
+    """Refuses other steps for windows that others have followed: with a window's model that had
+    been trained further, the later windows' checkpoints would be of another fit.
+    """
+    for window in itertools.count():
+        kept, following = (_checkpoints(directory, each) for each in (window, window + 1))
+        made = kept.last()
+        if made is None or following.last() is None:
+            return
+        if made != steps and kept.ended_at() is None:
+            raise ValueError(
+                f"march expects as many steps as its finished windows have made, {made} in "
+                f"{kept.directory}, got steps={steps}; take steps={made}, or another directory."
+            )

@@ -57,7 +57,7 @@ def _blamed(eqn: jex.JaxprEqn, *errors: type[Exception]) -> Iterator[None]:
     except errors as error:
         raise UnsupportedPrimitiveError(
             f"diffop cannot differentiate the primitive '{eqn.primitive.name}' ({where(eqn)}), "
-            f"because jax.jvp cannot: {error}. Give the function a rule with jax.custom_jvp."
+            f"because JAX cannot: {error}. Give the function a rule with jax.custom_jvp."
         ) from error
 
 
