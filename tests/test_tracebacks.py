@@ -1,5 +1,6 @@
 """Errors point at the user's line: no frames of diffop between the call and what was wrong."""
 
+import contextlib
 import pathlib
 import traceback
 
@@ -53,6 +54,7 @@ def test_a_mistake_in_u(name):
     found = frames(raised(CALLS[name], mistaken))
     assert any("the line of the mistake" in line for _, line in found)
     assert sum(file.startswith(LIBRARY) for file, _ in found) <= 1
+    assert contextlib.__file__ not in dict(found)
 
 
 REFUSED = {

@@ -2,6 +2,7 @@
 its own.
 """
 
+import contextlib
 import functools
 import pathlib
 import types
@@ -12,7 +13,7 @@ import equinox as eqx
 import jax
 
 _OWN = str(pathlib.Path(__file__).parent)
-_EQUINOX = str(pathlib.Path(eqx.__file__).parent)
+_BETWEEN = (str(pathlib.Path(eqx.__file__).parent), contextlib.__file__)
 _NOTE = "diffop has left out its frames, too; JAX_TRACEBACK_FILTERING=off shows all of them."
 
 P = ParamSpec("P")
@@ -40,11 +41,13 @@ def short_tracebacks(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _of_others(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:
-    """The entries that belong neither to this package nor to Equinox's calls of its methods."""
+    """The entries that belong neither to this package nor to calls of what it decorates, by Equinox
+    or `contextlib`.
+    """
     between = False
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        between = file.startswith(_OWN) or (between and file.startswith(_EQUINOX))
+        between = file.startswith(_OWN) or (between and file.startswith(_BETWEEN))
         if not between:
             yield traceback
         traceback = traceback.tb_next

@@ -1,5 +1,6 @@
 """A primitive that even `jax.jvp` cannot differentiate: the error names it and the line of u."""
 
+import math
 import re
 
 import jax
@@ -100,12 +101,20 @@ def test_a_callback_that_does_not_see_the_point_is_fine():
     assert float(do.Laplacian().exact(u)(jnp.array([1.0, 2.0]))) == 12.0
 
 
-def test_python_control_flow_on_a_value_raises_the_usual_error():
-    def u(x):
-        return x[0] if x[0] > 0 else x[1]
-
-    with pytest.raises(jax.errors.TracerBoolConversionError):
+@pytest.mark.parametrize(
+    "u",
+    [
+        lambda x: x[0] if x[0] > 0 else x[1],
+        lambda x: x[0] * (x[0] > 0 and x[1] > 0),
+        lambda x: math.sin(x[0]),
+        lambda x: x[0] * float(x[1]),
+    ],
+)
+def test_what_python_asks_of_a_value_raises_the_usual_error_with_a_note(u):
+    with pytest.raises(jax.errors.ConcretizationTypeError) as info:
         do.Laplacian().exact(u)(jnp.array([1.0, 2.0]))
+    (note,) = [note for note in info.value.__notes__ if "jnp.where" in note]
+    assert note.endswith("for `a if x > 0 else b`, and jnp.sin(x) for math.sin(x).")
 
 
 def test_a_rule_that_needs_the_jvp_of_a_custom_vjp():

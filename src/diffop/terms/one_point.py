@@ -72,9 +72,10 @@ def _is_nothing(value: Any) -> bool:
 @contextlib.contextmanager
 def explaining_mistakes() -> Iterator[None]:
     """Helps users who write `x[:, 0]`, as for many points, although points come one by one, and
-    those who write `np.sin`, although JAX traces their function.
+    those who write `np.sin`, `math.sin` or `if x[0] > 0`, although JAX traces their function.
 
-    **Raises:** `IndexError` or `TypeError` that says what to write.
+    **Raises:** `IndexError` or `TypeError` that says what to write; JAX's own errors say it in a
+    note.
     """
     try:
         yield
@@ -83,6 +84,12 @@ def explaining_mistakes() -> Iterator[None]:
             "JAX traces functions of a point, and numpy cannot compute with what it traces: write "
             "jnp.sin for np.sin, with `import jax.numpy as jnp`."
         ) from error
+    except jax.errors.ConcretizationTypeError as error:
+        error.add_note(
+            "JAX traces functions of a point, and their values are not known yet: write "
+            "jnp.where(x > 0, a, b) for `a if x > 0 else b`, and jnp.sin(x) for math.sin(x)."
+        )
+        raise
     except IndexError as error:
         if not str(error).startswith("Too many indices"):
             raise
