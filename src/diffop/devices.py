@@ -16,7 +16,7 @@ def varying_alike(operands: Sequence[Any]) -> Sequence[Any]:
     A program was traced with its own operands. Coefficients may vary less than the primals whose
     place they take.
     """
-    if not _on_one_device():
+    if not in_shard_map():
         return operands
     union = frozenset().union(*map(varying_axes, operands))
     return [varying_over(operand, union) for operand in operands] if union else operands
@@ -28,7 +28,7 @@ def varying_over(array: Any, axes: frozenset) -> Any:
     return jax.lax.pcast(array, tuple(sorted(missing)), to="varying") if missing else array
 
 
-def _on_one_device() -> bool:
+def in_shard_map() -> bool:
     """Whether this code runs inside `jax.shard_map`, as each device sees it."""
     return AxisType.Manual in (jax.sharding.get_abstract_mesh().axis_types or ())
 
@@ -40,7 +40,7 @@ def own_copy(function: Callable[[Any], Any], argument: Any) -> Any:
     Inside `jax.shard_map` JAX treats an array that does not vary as one variable for all devices,
     so the gradient with respect to it would be the sum over all of them.
     """
-    if not _on_one_device():
+    if not in_shard_map():
         return argument
     outputs = jax.tree.leaves(jax.eval_shape(function, argument))
     axes = frozenset().union(*map(varying_axes, outputs))

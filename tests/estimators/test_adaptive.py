@@ -388,6 +388,65 @@ def test_an_integer_argument_and_a_keyword_pass_through():
 # Errors
 
 
+# On several devices
+
+
+ROUNDS = {"rtol": 0.07, "max_n": 64, "batch": 4}
+OVER_DEVICES = {
+    "rule and draws": do.Integral(do.pde.Box((0.0, 0.0), (1.0, 1.0))) + do.Laplacian(),
+    "kernel": do.Integral(do.quadrature.Limits(0.0, 1.0), lambda x, y: jnp.exp(-x @ y)),
+    "disc": do.Integral(do.quadrature.Disc(1.0)),
+    "jumps": do.JumpGenerator(
+        do.quadrature.PoissonJumps(0.5, lambda key, x: 0.1 * jr.normal(key, (2,)))
+    ),
+    "fractional": do.FractionalLaplacian(1.5, radius=lambda x: 2 - jnp.linalg.norm(x)),
+    "derivatives": do.Laplacian(),
+}
+POINTS = np.linspace(0.1, 1.0, 8).reshape(4, 2) ** 2
+
+
+def one_by_one(function):
+    return lambda x: jax.lax.map(function, x)
+
+
+def near_the_origin(x):
+    return jnp.exp(-x @ x)
+
+
+def of_each_device(function, x):
+    mesh = jax.make_mesh((2,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    return jax.shard_map(function, mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P("i"))(x)
+
+
+@pytest.mark.parametrize(
+    ("name", "over"), [*((name, jax.vmap) for name in OVER_DEVICES), ("rule and draws", one_by_one)]
+)
+def test_shard_map_changes_nothing(name, over):
+    x = np.tile(POINTS, 3) if name == "derivatives" else POINTS  # more terms than in a round
+    each = over(OVER_DEVICES[name].estimate_to(key, **ROUNDS)(near_the_origin))
+    got, expected = of_each_device(each, x), jax.jit(each)(x)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+    if name == "kernel":  # a device that needs fewer rounds waits for the other
+        assert got.n[:2].max() < got.n[2:].max()
+
+
+def test_gradients_in_shard_map():
+    operator = OVER_DEVICES["kernel"].estimate_to(key, **ROUNDS)
+    each = jax.vmap(jax.grad(lambda x: operator(near_the_origin)(x).value))
+    np.testing.assert_allclose(of_each_device(each, POINTS), jax.jit(each)(POINTS), rtol=1e-10)
+
+
+def test_explicit_axes_with_a_value_that_is_not_sampled():
+    """The exact part is divided over devices, and the draws of the integral are not."""
+    mesh = jax.make_mesh((2,), ("i",), axis_types=(jax.sharding.AxisType.Explicit,))
+    each = jax.vmap(OVER_DEVICES["rule and draws"].estimate_to(key, **ROUNDS)(near_the_origin))
+    with jax.set_mesh(mesh):
+        got = jax.device_get(jax.jit(each)(jax.device_put(POINTS, jax.P("i"))))
+    for a, b in zip(got, jax.jit(each)(POINTS), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+
+
 def refused(*arguments, **options):
     return lambda: do.Laplacian().estimate_to(*arguments or (key,), **options)
 

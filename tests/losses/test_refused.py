@@ -34,6 +34,10 @@ def compared(residual):
     return lambda: loss(do.equations.Equation([do.Identity()], residual))
 
 
+def cloud(*normal):
+    return do.pde.PointCloud([[0.5, 0.5]], on_boundary=[[0.0, 1.0]], normals=[normal])
+
+
 TRUTH = (
     "the residual must return a number for each equation, left side minus right side, got truth "
     "values, as == makes of numbers; write left - right in place of left == right."
@@ -83,6 +87,22 @@ CASES = {
     "a loss expects at least one point, got points of shape (0, 3).": lambda: (
         do.losses.ResidualLoss(POISSON, probes="exact", points=jnp.zeros((0, 3)))
     ),
+    "a loss expects points with finite coordinates, got 1 of 4 with NaN or infinity, the first of "
+    "them number 2; leave them out.": [
+        lambda: do.losses.ResidualLoss(POISSON, probes="exact", points=POINTS.at[2].set(jnp.nan)),
+        lambda: do.losses.ResidualLoss(
+            POISSON, probes="exact", points=(POINTS, np.array([0.0, 1.0, np.inf, 2.0]))
+        ),
+        lambda: do.nn.PINN(lambda x: x[0], POISSON).loss(POINTS.at[2].set(jnp.inf)),
+    ],
+    "PointCloud expects points with finite coordinates; got 1 of 2 with NaN or infinity, the first "
+    "of them number 1: leave them out.": [
+        lambda: do.pde.PointCloud([[0.0], [np.nan]]),
+        lambda: do.pde.PointCloud([[0.0]], on_boundary=[[0.0], [np.inf]]),
+    ],
+    "PointCloud expects normals of length 1; got one of length 5: divide": lambda: cloud(0.0, 5.0),
+    "PointCloud expects normals of length 1; got one of length 0: divide": lambda: cloud(0.0, 0.0),
+    "PointCloud expects normals of length 1; got one of length nan": lambda: cloud(np.nan, 1.0),
     GPINN + "inf.": lambda: loss(gpinn=float("inf")),
     GPINN + "-1.0.": lambda: loss(gpinn=-1.0),
     NOT_FINITE + "(0.0,) and upper=(inf,).": lambda: do.pde.Box((0.0,), (float("inf"),)),
@@ -95,6 +115,20 @@ CASES = {
 
 
 test_refused = refusals({re.escape(words): call for words, call in CASES.items()})
+
+
+def test_points_that_are_traced_are_not_looked_at():
+    def at(points):
+        return do.losses.ResidualLoss(POISSON, points=points, probes="exact")(jnp.sum, KEY)
+
+    assert jnp.isfinite(jax.jit(at)(POINTS))
+    assert jnp.isfinite(jax.grad(at)(POINTS)).all()
+
+
+def test_normals_with_few_digits():
+    half = 0.707  # of the root of 1/2
+    assert cloud(half, half).boundary.normal is not None
+    assert cloud(np.float16(0.6), np.float16(0.8)).boundary.normal is not None
 
 
 def of_cubes(weights):

@@ -231,6 +231,19 @@ def test_a_radius_that_is_not_positive_is_told(alpha, size):
         jax.block_until_ready(jax.jit(E(bell))(x))
 
 
+def test_a_radius_that_depends_on_the_point_in_shard_map():
+    """Where it is not positive the estimate is NaN: an error would stop one device alone."""
+    mesh = jax.make_mesh((2,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    each = jax.vmap(do.FractionalLaplacian(1.5, radius=to_sphere).estimate(KEY, 8)(bell))
+    x = jnp.linspace(0.0, 0.6, 8).reshape(4, 2)
+    mapped = jax.shard_map(each, mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P("i"))
+    np.testing.assert_allclose(mapped(x), each(x), rtol=1e-12)
+    got = mapped(
+        x.at[3].set(2.0).at[2].set(jnp.array([1.0, 0.0]))
+    )  # radii of less than 0, and of 0
+    np.testing.assert_array_equal(np.isnan(got), [False, False, True, True])
+
+
 def test_gradients_of_long_jumps_are_finite():
     """Of a radius that depends on the point: powers of a uniform number leave the range."""
     E = do.FractionalLaplacian(0.05, radius=to_sphere)

@@ -237,6 +237,26 @@ def test_a_loss_takes_them(getkey):
     assert terms["data"] > 1e-2
 
 
+PAIR = lambda x: {"p": x[0], "v": x}
+
+
+def missing(condition):
+    return lambda: [each.misfit(PAIR) for each in condition.draw(KEY, 5)]
+
+
+def of_a_loss():
+    walls = do.pde.Conditions(do.pde.Dirichlet(0.0, on=WALL))
+    equation = do.equations.Equation(
+        {"p": do.Laplacian() @ do.Component("p")}, lambda v, x: {"p": v["p"]}, conditions=walls
+    )
+    return do.losses.ResidualLoss(equation, points=jnp.ones((3, 2)), probes="exact")(PAIR, KEY)
+
+
+def test_a_component_of_a_dict():
+    on_wall = do.pde.Dirichlet(lambda x: x, on=WALL, component="v")
+    assert missing(on_wall)() == [0.0]
+
+
 MEAN = do.Integral(do.quadrature.Limits(0.0, 1.0)).estimate(KEY, 8)
 
 test_errors = refusals(
@@ -263,9 +283,9 @@ test_errors = refusals(
         r"b·∇ I\[0, 1\] of u at a point has shape \(2,\), and what is": lambda: (
             do.pde.Neumann(0.0, on=WALL, component=(0, 1)).draw(KEY, 4)[0].misfit(flow)
         ),
-        "Condition expects at least one point; a mean over none": lambda: (
-            do.pde.Dirichlet(0.0, on=BALL.boundary).draw(KEY, 0)[0].misfit(jnp.sum)
-        ),
+        "Condition expects at least one point; a mean over none": lambda: do.equations.Condition(
+            do.Identity(), jnp.ones((0, 2)), jnp.ones(0)
+        ).misfit(jnp.sum),
         r"Matching expects a step in the form of one point, with arrays of shape \(2,\)": lambda: (
             do.equations.Matching(do.Identity(), jnp.zeros((3, 2)), jnp.ones(1)).misfit(jnp.sum)
         ),
@@ -303,5 +323,19 @@ test_errors = refusals(
         r"Conditions expects conditions one by one, such as .*, got Identity": lambda: (
             do.pde.Conditions(do.Identity())
         ),
+        r"^Condition expects .* of u to be one array at a point, got a dict with 'p', 'v'; give "
+        r"each entry of u a condition of its own, by component=, or by operator @ diffop.Comp": [
+            missing(do.pde.Dirichlet(0.0, on=WALL)),
+            missing(do.pde.Neumann(0.0, on=WALL)),
+            missing(do.pde.Periodic(on=WALL)),
+            missing(do.pde.Normalised(on=SQUARE)),
+            missing(do.pde.Normalised(on=SQUARE, n=4)),
+            of_a_loss,
+        ],
+        r"^a condition expects a number or one array as its value at a point, got a function that "
+        r"returns a dict with 'p', 'v'; give each entry a condition of its own, with component=.": [
+            lambda: do.pde.Dirichlet(lambda x: {"p": x[0], "v": x}, on=WALL).draw(KEY, 5),
+            lambda: do.pde.Normalised(lambda x: {"p": x[0], "v": x}, on=SQUARE).draw(KEY, 5),
+        ],
     },
 )

@@ -156,11 +156,12 @@ def test_where_nothing_is_left_all_points_are_alike(getkey):
 
 test_what_cannot_be_is_refused = refusals(
     {
-        r"got count=0 and ends of shapes \(1,\)": lambda: do.pde.points_in_box(
-            KEY, 0, [0.0], [1.0]
-        ),
+        "the count of points must be at least 1; got 0": [
+            lambda: do.pde.points_in_box(KEY, 0, [0.0], [1.0]),
+            lambda: do.pde.points_on_box(KEY, 0, [0.0], [1.0]),
+        ],
         r"shapes \(1,\) and \(2,\)": lambda: do.pde.points_in_box(KEY, 1, [0.0], [1.0, 2.0]),
-        "points_on_box expects a count of at": lambda: do.pde.points_on_box(KEY, 1, [], []),
+        "on_box expects at least one lower end": lambda: do.pde.points_on_box(KEY, 1, [], []),
         "halton expects .*, got count=0 and dim=1": lambda: do.pde.halton(KEY, 0, 1),
         "a dim from 1 to 6542, got count=4 and dim=7000": lambda: do.pde.halton(KEY, 4, 7000),
         "latin_hypercube .* count=4 and dim=0": lambda: do.pde.latin_hypercube(KEY, 4, 0),

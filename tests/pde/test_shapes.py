@@ -10,6 +10,7 @@ import pytest
 import diffop as do
 
 from ..draws import Z, check_mean, many
+from ..refused import refusals
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -286,6 +287,170 @@ def test_what_touches_may_be_of_any_size():
         first, second = (shapes[0] | shapes[1]).pieces()
         kept = [np.asarray(jax.vmap(each.kept)(common)) for each in (first, second)]
     assert not np.any(kept)
+
+
+def _frame(at, width):
+    """A square of ten widths at a corner, without one of eight in its middle."""
+    ends = [(at + step * width,) * 2 for step in (0, 1, 9, 10)]
+    return do.pde.Box(ends[0], ends[3]) - do.pde.Box(ends[1], ends[2])
+
+
+@pytest.mark.parametrize(
+    ("at", "width"), [(0.0, 25.0), (4e6, 25.0), (4e6, 8.0), (5e5, 3.0), (1e5, 0.3)]
+)
+def test_thin_shapes_far_from_the_origin(at, width):
+    """In single precision, to a few dozen units in the last place: 32 of 72 parts of the boundary
+    of a frame are its inner one.
+    """
+    with jax.enable_x64(False):
+        points = _frame(at, width).boundary.sample(jax.random.key(0), 4_000)
+    moved = (np.asarray(points, float) - at) / width
+    share = np.mean(((moved > 0.5) & (moved < 9.5)).all(1))
+    assert abs(share - 32 / 72) < Z * (32 * 40 / 72**2 / 4_000) ** 0.5
+
+
+def test_no_boundary_within_one_of_two_discs_far_from_the_origin():
+    discs = [do.pde.Ball(2, 10.0, center=(4e6 + far, 0.0)) for far in (0.0, 15.0)]
+    with jax.enable_x64(False):
+        points = (discs[0] | discs[1]).boundary.sample(jax.random.key(0), 2_000)
+    for disc in discs:
+        assert jnp.all(jax.vmap(disc.level)(jnp.asarray(points, float)) > -1)
+
+
+def test_shapes_may_be_far_apart():
+    """Two discs that overlap, and a third at a million of their radii."""
+    near = [do.pde.Ball(2), do.pde.Ball(2, center=(1.5, 0.0))]
+    far = do.pde.Ball(2, 4.0, center=(1e6, 0.0))
+    with jax.enable_x64(False):
+        points = (near[0] | far | near[1]).boundary.sample(jax.random.key(0), 2_000)
+    for disc in near:
+        assert jnp.all(jax.vmap(disc.level)(jnp.asarray(points, float)) > -0.01)
+
+
+@pytest.mark.parametrize("name", ["side by side", "one upon the other"])
+def test_walls_far_from_the_origin_are_one(name):
+    """In single precision, where ends of two shapes are rounded."""
+    shape, at = KNOWN[name][0], 4e6 + 0.1
+    first, second = (
+        do.pde.Box(*(tuple(at + 30.3 * x for x in ends) for ends in each.bounds))
+        for each in (shape.first, shape.second)
+    )
+    with jax.enable_x64(False):
+        points = (first | second).boundary.sample(jax.random.key(0), 2_000)
+    moved = (np.asarray(points, float) - at) / 30.3
+    level = np.maximum(-moved, moved - shape.bounds[1]).max(1)
+    assert np.all(np.abs(level) < 0.02)
+
+
+@pytest.mark.parametrize("precise", [False, True])
+def test_intervals_that_touch_at_the_origin(precise):
+    """Where a coordinate has no rounding at all."""
+    low, high = do.pde.Box((-2.0,), (0.0,)), do.pde.Box((0.0,), (3.0,))
+    with jax.enable_x64(precise):
+        points = (low | high).boundary.sample(jax.random.key(0), 100)
+        rest = ((low | high) - low).boundary.sample(jax.random.key(0), 100)
+    assert set(points[:, 0].tolist()) == {-2.0, 3.0} and set(rest[:, 0].tolist()) == {0.0, 3.0}
+
+
+BALL_OF_TWO = do.pde.Implicit(lambda x: x @ x - 1, (-2.0, -2.0), (2.0, 2.0))
+CORE = do.pde.Box((-0.5, -0.5), (0.5, 0.5))
+
+
+@pytest.mark.parametrize("outside", [~BALL_OF_TWO | CORE, CORE | ~BALL_OF_TWO])
+def test_the_boundary_of_what_has_no_end(outside, getkey):
+    """A circle, and a square inside of it, whose areas are not known."""
+    points = np.asarray(outside.boundary.sample(getkey(), 2_000))
+    radii, chance = np.linalg.norm(points, axis=1), 2 * np.pi / (2 * np.pi + 4)
+    on_circle = radii > 0.9
+    np.testing.assert_allclose(radii[on_circle], 1, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(points[~on_circle]).max(1), 0.5, rtol=1e-9)
+    assert abs(on_circle.mean() - chance) < Z * (chance * (1 - chance) / 2_000) ** 0.5
+
+
+def test_the_outside_of_a_union_with_an_outside_is_inside(getkey):
+    plate, key = ~(~SQUARE | HOLE), getkey()
+    assert plate.bounds == SQUARE.bounds
+    np.testing.assert_array_equal(plate.sample(key, 10), (SQUARE - HOLE).sample(key, 10))
+    assert (~(~SQUARE & HOLE)).bounds == (~SQUARE).bounds
+
+
+SHARED = {
+    "inside": L.sample,
+    "boundary": L.boundary.sample,
+    "implicit": (BALL_OF_TWO - CORE).boundary.sample,
+    "part": TRIANGLE.boundary.where(lambda x: x[0] > 1).sample,
+    "time": do.pde.SpaceTime(L, 1.0, argnum=1).boundary.where(lambda x, t: t > 0.5).sample,
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_each_device_draws_its_own_points(name):
+    """With its own keys, as one device draws them."""
+    draw, spec = jax.vmap(lambda key: SHARED[name](key, 5)), jax.P("i")
+    auto = (jax.sharding.AxisType.Auto,)
+    mesh = jax.make_mesh((2,), ("i",), auto, devices=jax.devices("cpu")[:2])
+    keys = jax.random.split(jax.random.key(0), 2)
+    found = jax.jit(jax.shard_map(draw, mesh=mesh, in_specs=spec, out_specs=spec))(keys)
+    for one, other in zip(*map(jax.tree.leaves, (found, jax.jit(draw)(keys))), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_points_of_integers():
+    """Ends are not rounded to integers."""
+    x, at = jnp.array([1, 1]), jnp.array([1.0, 1.0])
+    corners = [(0.5, 0.2), (1.5, 0.2), (1.5, 1.9), (0.5, 1.9)]
+    box, polygon = do.pde.Box((0.5, 0.2), (1.5, 1.9)), do.pde.Polygon(corners)
+    disc = do.pde.Ball(2, 1.5, center=(0.5, 0.2))
+    for shape in (box, polygon, disc, BALL_OF_TWO, box - disc, box | disc, ~box):
+        assert shape.level(x) == shape.level(at)
+        normal = do.pde.Surface(shape).normal
+        np.testing.assert_array_equal(normal(x), normal(at))
+    assert box.level(x) == -0.5
+
+
+KEY = jax.random.key(0)
+_DRAWN = [
+    *(shape.sample for shape in (SQUARE, HOLE, TRIANGLE, L, BALL_OF_TWO)),
+    *(shape.surface for shape in (SQUARE, HOLE, TRIANGLE, L, BALL_OF_TWO)),
+    *(SQUARE.boundary.sample, SQUARE.face(0, "lower").sample, HOLE.sample_by_radius),
+]
+test_counts_are_checked = refusals(
+    {
+        f"the count of points must be at least 1; got {count}": [
+            lambda draw=draw, count=count: draw(KEY, count) for draw in _DRAWN
+        ]
+        for count in (0, -1)
+    },
+    {
+        "must be an integer; got 100.0": [lambda draw=draw: draw(KEY, 1e2) for draw in _DRAWN],
+        r"as in box.sample\(key, 100\); got a key as the count": [
+            lambda draw=draw: draw(100, KEY) for draw in _DRAWN
+        ],
+    },
+)
+
+
+def _boundary(shape):
+    """Of points in single precision."""
+
+    def drawn():
+        with jax.enable_x64(False):
+            return shape.boundary.sample(KEY, 3)
+
+    return drawn
+
+
+test_what_is_too_thin_is_refused = refusals(
+    {
+        "wider than rounding can tell, 1.9 here; got one from 4000000.0 to 4000001.0": _boundary(
+            do.pde.Box((4e6, 0.0), (4e6 + 1, 9.0)) | do.pde.Box((4e6, 3.0), (4e6 + 9, 9.0))
+        ),
+        "got one from -1.0 to 1.0; move the shapes": _boundary(
+            do.pde.Ball(2, 1) & do.pde.Ball(2, 1e9, center=(1e9, 0.0))
+        ),
+    }
+)
 
 
 def test_normals_at_corners():

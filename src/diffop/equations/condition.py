@@ -4,12 +4,14 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PyTree, Shaped
 
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
 from ..scalars import is_number, plain
+from ..terms.arguments import kind_of
 from ..terms.shapes import check_shape
 from .points import Points, at_each, check_arguments, count_of
 
@@ -46,6 +48,20 @@ def check_operator(name: str, operator: Any) -> None:
         )
 
 
+def _check_array(what: str, got: PyTree) -> None:
+    """**Raises:** `TypeError` for values that are a pytree, of which a condition would need one for
+    each entry.
+    """
+    if isinstance(got, jax.Array):
+        return
+    entries = f"a dict with {', '.join(map(repr, got))}" if isinstance(got, dict) else kind_of(got)
+    raise TypeError(
+        f"Condition expects {what} to be one array at a point, got {entries}; give each entry of u "
+        "a condition of its own, by component=, or by operator @ diffop.Component(entry) in a "
+        "Condition."
+    )
+
+
 @runtime_checkable  # for type checks; `has_method` decides which conditions have residuals
 class TellsResiduals(Protocol):
     """A condition that gives the numbers whose squares add up to its misfit."""
@@ -75,7 +91,7 @@ class Condition(NamedTuple):
         """The misfit: the weight times the mean over the points of |operator(u) − values|².
 
         **Raises:** `ValueError` if operator(u) and the values differ in shape, and without points;
-        `TypeError` for anything but an operator.
+        `TypeError` for anything but an operator, and for a u whose value is a pytree.
         """
         missed = self._missed(u)
         squares = jnp.real(missed * jnp.conj(missed))
@@ -94,7 +110,9 @@ class Condition(NamedTuple):
         check_operator("Condition", self.operator)
         check_arguments("u", u, self.points)
         as_weight(self.weight)
-        got, asked = at_each(self.operator.exact(u), self.points), jnp.shape(self.values)
+        got = at_each(self.operator.exact(u), self.points)
+        _check_array(f"{self.operator} of u", got)
+        asked = jnp.shape(self.values)
         if asked[:1] != got.shape[:1] or jnp.shape(self.weight):
             raise ValueError(
                 f"Condition expects a value for each of its {count_of(self.points)} points and one "

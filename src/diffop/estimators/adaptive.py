@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from ..array_types import Key, ScalarArray
-from ..devices import is_on_mesh, start_of_sum, varying_over, zeros_for
+from ..devices import in_shard_map, is_on_mesh, start_of_sum, varying_over, zeros_for
 from ..jets.design import Design
 from ..jets.point import Point
 from ..probes import AbstractProbe, Sparse
@@ -189,13 +189,16 @@ class _Rounds:
 Tallies: TypeAlias = list[list[Tally]]
 """One tally for each design and each output."""
 
+State: TypeAlias = tuple[Array, Tallies]
+"""How many rounds were made, and their tallies."""
+
 
 @final
 class _Total:
     """The exact value plus the sums over the rounds of each design, output by output."""
 
     def __init__(self, exact: Sequence[Array], rules: Sequence[AbstractRounds]) -> None:
-        self._exact, self._rules = exact, rules
+        self.exact, self._rules = exact, rules
         self.rounds = max(rule.number for rule in rules)
 
     def add(
@@ -209,7 +212,7 @@ class _Total:
     def summary(self, number: ScalarArray, tallies: Tallies) -> tuple[list[Array], list[Array]]:
         """Means and standard errors after `number` rounds: variances of designs add."""
         means, errors = [], []
-        for position, value in enumerate(self._exact):
+        for position, value in enumerate(self.exact):
             found = [each[position] for each in tallies]
             sums = [m.mean for m in found]
             each = [r.standard_error(m, number) for r, m in zip(self._rules, found, strict=True)]
@@ -255,19 +258,21 @@ def _nothing_yet(rounds: _Rounds, shapes: Sequence[PyTree]) -> list[PyTree]:
     return jax.tree.map(lambda z: jnp.zeros(z.shape[1:], z.dtype), list(shapes))
 
 
-def _loop(rounds: _Rounds, total: _Total, start: Tallies) -> tuple[Array, Tallies]:
+def _loop(rounds: _Rounds, total: _Total, start: Tallies) -> State:
     """How many rounds were made, and their tallies.
 
     Equinox's checkpointed loop has a reverse mode, in which u and the point may be closed over. A
-    checkpoint for each round takes no more memory than some copies of u's output.
+    checkpoint for each round takes no more memory than some copies of u's output. Inside
+    `jax.shard_map` another loop is used: what Equinox keeps for the reverse mode does not vary over
+    devices there, and without `jax.jit` JAX refuses rules such as that of its loop.
     """
     accuracy = rounds.accuracy
     least = max(2, -(-_LEAST // accuracy.batch))
 
-    def unfinished(state: tuple[Array, Tallies]) -> Array:
+    def unfinished(state: State) -> Array:
         return (state[0] < least) | ~accuracy.holds(*total.summary(*state))
 
-    def one_more(state: tuple[Array, Tallies]) -> tuple[Array, Tallies]:
+    def one_more(state: State) -> State:
         # Under vmap all points that need more rounds are in the same round, the latest, and share
         # its jets. The results for the other points are thrown away.
         number = varying_over(eqxi.unvmap_max(state[0]), varying_axes(state[0]))
@@ -276,9 +281,13 @@ def _loop(rounds: _Rounds, total: _Total, start: Tallies) -> tuple[Array, Tallie
         more = unfinished(state)
         return jax.tree.map(lambda new, old: jnp.where(more, new, old), after, state)
 
-    # arrays that are selected together lie on the devices together, and are mapped together
-    number = sum((zeros_for(leaf, (), int) for leaf in jax.tree.leaves(start)), jnp.asarray(0))
+    # arrays that are selected together lie on the devices together, and are mapped together; the
+    # exact value is a part of what decides whether to select them
+    leaves = [*total.exact, *jax.tree.leaves(start)]
+    number = sum((zeros_for(leaf, (), int) for leaf in leaves), jnp.asarray(0))
     start = jax.tree.map(lambda leaf: leaf + zeros_for(number, (), leaf.dtype), start)
+    if in_shard_map():
+        return _scanned(unfinished, one_more, (number, start), total.rounds)
     return eqxi.while_loop(
         lambda state: _anywhere(unfinished(state)),
         one_more,
@@ -287,6 +296,33 @@ def _loop(rounds: _Rounds, total: _Total, start: Tallies) -> tuple[Array, Tallie
         kind="checkpointed",
         checkpoints=total.rounds,
     )
+
+
+def _scanned(
+    unfinished: Callable[[State], Array],
+    one_more: Callable[[State], State],
+    start: State,
+    rounds: int,
+) -> State:
+    """As many rounds as are needed on any device, by a loop over all that may be needed, in which
+    the others cost nothing. All devices agree on which these are. The reverse mode keeps the state
+    before each round, as the checkpointed loop does.
+    """
+
+    def step(carry: tuple[State, Array], _: None) -> tuple[tuple[State, Array], None]:
+        state, needed = carry
+
+        def made() -> tuple[State, Array]:
+            after = one_more(state)
+            return after, _anywhere(unfinished(after))
+
+        return jax.lax.cond(needed, made, lambda: carry), None
+
+    needed = _anywhere(unfinished(start))
+    (found, _), _ = jax.lax.scan(
+        jax.checkpoint(step, prevent_cse=False), (start, needed), None, length=rounds
+    )
+    return found
 
 
 def _anywhere(unfinished: Array) -> Array:

@@ -11,7 +11,7 @@ from jax.core import Tracer
 from jaxtyping import PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation
-from ..equations.points import arguments, chosen
+from ..equations.points import Points, arguments, chosen
 from ..estimators.draws import AbstractProbe
 from ..scalars import checked_integer
 from .causal import Causal
@@ -113,7 +113,8 @@ def check_points(
 ) -> None:
     """Checks that it is given where the points are, and how many.
 
-    **Raises:** `ValueError` if it is missing, or given twice.
+    **Raises:** `ValueError` if it is missing, or given twice, and for points that are known and not
+    finite.
     """
     if where is None and domain(equation) is None:
         raise ValueError(
@@ -143,6 +144,25 @@ def check_points(
             f"beside them, got batch={batch} and pool={pool}; let a function (key, count) choose "
             "some."
         )
+    _check_finite(where)
+
+
+def _check_finite(points: Points) -> None:
+    """Refuses points that are known and not finite: the loss would be NaN, and training would look
+    for the reason in the network.
+
+    **Raises:** `ValueError` saying how many.
+    """
+    for leaf in jax.tree.leaves(points):
+        if isinstance(leaf, Tracer) or not getattr(leaf, "is_fully_addressable", True):
+            continue  # not known, or a part of it in other processes alone
+        rows = np.asarray(leaf).reshape(len(leaf), -1)
+        wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(wrong):
+            raise ValueError(
+                f"a loss expects points with finite coordinates, got {len(wrong)} of {len(rows)} "
+                f"with NaN or infinity, the first of them number {wrong[0]}; leave them out."
+            )
 
 
 def _are_points(where: Any, shapes: list[tuple[int, ...]]) -> bool:

@@ -31,6 +31,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from ..scalars import is_number, plain
 from ..streams import stream
+from ..versions import varying_axes
 from .jumps import AbstractJumps, Jump
 from .values import number_at
 
@@ -59,7 +60,8 @@ class StableJumps(AbstractJumps):
     - `tempering`: $λ$, at least 0.
 
     **Raises:** `ValueError` for numbers out of range; where an integral is evaluated, a runtime
-    error for a radius that is not positive at the point, by `equinox.error_if`.
+    error for a radius that is not positive at the point, by `equinox.error_if`. If the radius
+    differs between the devices of a `jax.shard_map`, the estimate is NaN instead.
 
     !!! example
 
@@ -116,6 +118,10 @@ class StableJumps(AbstractJumps):
         radius = number_at(self.radius, args, kwargs, "the radius of small jumps")
         if is_number(self.radius):
             return radius
+        if varying_axes(radius):
+            # a device that stops with an error never comes to the sums over devices, in which the
+            # others wait for it; so here the estimate becomes NaN
+            return jnp.where(radius > 0, radius, jnp.nan)
         return eqx.error_if(radius, ~(radius > 0), _NOT_POSITIVE)
 
     def _tempered(

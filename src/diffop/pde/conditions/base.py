@@ -136,11 +136,23 @@ class Conditions(eqx.Module):
 def at_points(value: GivenValue, points: Points) -> Shaped[Array, "count ..."]:
     """The prescribed values at each of the points.
 
-    **Raises:** `ValueError` for a function of other arguments.
+    **Raises:** `ValueError` for a function of other arguments, `TypeError` for one that returns a
+    pytree.
     """
     function = as_function(value)
     check_arguments("the value of a condition", function, points)
-    return at_each(function, points)
+    values = at_each(function, points)
+    if not isinstance(values, jax.Array):
+        several = (
+            f"a dict with {', '.join(map(repr, values))}"
+            if isinstance(values, dict)
+            else f"a {type(values).__name__}"
+        )
+        raise TypeError(
+            "a condition expects a number or one array as its value at a point, got a function "
+            f"that returns {several}; give each entry a condition of its own, with component=."
+        )
+    return values
 
 
 def along_normal(part: AbstractPart) -> Operator:

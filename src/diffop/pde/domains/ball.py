@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...nn.point import check_point
 from ...quadrature import Disc
 from ...scalars import is_integer, is_number, plain, several
 from ...streams import stream
 from ..sampling.ball import unit_ball_by_radius
+from ..sampling.checks import checked_count
 from ..sampling.normal import normal
 from .domain import AbstractPart
 from .shape import AbstractShape, Bounds, Outward
@@ -90,6 +92,7 @@ class Ball(AbstractShape):
 
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """The distance to the sphere, negative inside."""
+        x = check_point("Ball", x, self.dim)
         squares = jnp.sum((x - self.middle.astype(x.dtype)) ** 2)
         distance = jnp.sqrt(jnp.where(squares > 0, squares, 1.0))
         return jnp.where(squares > 0, distance, 0.0) - self.radius
@@ -105,6 +108,7 @@ class Ball(AbstractShape):
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points, uniform inside; in many coordinates nearly all lie near the sphere."""
+        count = checked_count(count)
         directions = self.surface(stream(key, "directions in a ball"), count)
         radii = jax.random.uniform(stream(key, "radii in a ball"), (count, 1)) ** (1 / self.dim)
         return self.middle[None] + radii * (directions - self.middle[None])
@@ -113,6 +117,7 @@ class Ball(AbstractShape):
         """`count` points with uniform direction and uniform *radius*, like
         [`diffop.pde.unit_ball_by_radius`][]: equally many at each distance from the center.
         """
+        count = checked_count(count)
         return self.middle[None] + self.radius * unit_ball_by_radius(key, count, self.dim)
 
 
@@ -146,6 +151,6 @@ class Sphere(AbstractPart):
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points, uniform on the sphere."""
-        directions = normal(key, (count, self.ball.dim))
+        directions = normal(key, (checked_count(count), self.ball.dim))
         lengths = jnp.linalg.norm(directions, axis=1, keepdims=True)
         return self.ball.middle[None] + self.ball.radius * directions / lengths

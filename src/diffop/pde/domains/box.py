@@ -11,10 +11,12 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...nn import BoxInput
+from ...nn.point import check_point
 from ...quadrature import Limits
 from ...scalars import plain, several
 from ...streams import stream
 from ..sampling.box import Unit, points_in_box, points_on_box, uniform_points
+from ..sampling.checks import checked_count
 from .domain import AbstractPart
 from .sections import AXES, Section, section
 from .shape import AbstractShape, Bounds, log_chances
@@ -106,11 +108,13 @@ class Box(AbstractShape):
         """The distance to the nearest face plane, negative inside; outside, the distance to the
         farthest of the planes that are passed.
         """
+        x = check_point("Box", x, self.dim)
         lower, upper = (jnp.array(ends, x.dtype) for ends in self.bounds)
         return jnp.max(jnp.maximum(lower - x, x - upper))
 
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points, uniform on all faces by area."""
+        count = checked_count(count)
         points = self.sample(stream(key, "inside of faces by area"), count)
         chances = log_chances(self._log_face_areas)
         axis = jax.random.categorical(stream(key, "axis by area"), chances, shape=(count,))

@@ -11,7 +11,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...held import Held
 from ...streams import stream
+from ..sampling.checks import checked_count
 from .domain import AbstractDomain, AbstractPart
+
+_ROUNDING = 1e-3
+"""How far the length of a unit normal with three decimals may be from 1."""
 
 
 @final
@@ -23,9 +27,11 @@ class PointCloud(AbstractDomain):
 
     - `points`: inside, of shape `(count, dim)`.
     - `on_boundary`: points of the boundary, of shape `(other, dim)`; none if not given.
-    - `normals`: the outward unit normals at the boundary points, of the same shape.
+    - `normals`: the outward normals at the boundary points, of the same shape; their lengths are 1
+        up to rounding, and are not changed.
 
-    **Raises:** `ValueError` for arrays of other shapes, or without points.
+    **Raises:** `ValueError` for arrays of other shapes, or without points; for points that are not
+    finite, and normals of another length.
 
     !!! example
 
@@ -57,6 +63,13 @@ class PointCloud(AbstractDomain):
                 raise ValueError(
                     f"PointCloud expects points of shape (count, dim); got shape {each.shape}."
                 )
+            if each is not None and not np.isfinite(each).all():
+                wrong = np.flatnonzero(~np.isfinite(each).all(axis=1))
+                raise ValueError(
+                    f"PointCloud expects points with finite coordinates; got {len(wrong)} of "
+                    f"{len(each)} with NaN or infinity, the first of them number {wrong[0]}: leave "
+                    "them out."
+                )
         inside, edge = given
         assert inside is not None  # it was checked
         if edge is not None and edge.shape[1] != inside.shape[1]:
@@ -69,6 +82,8 @@ class PointCloud(AbstractDomain):
                 "PointCloud expects a normal for each point of its boundary; got shape "
                 f"{arrows.shape} for {None if edge is None else edge.shape}."
             )
+        if arrows is not None:
+            _check_lengths(arrows)
         self._points, self._on_boundary, self._normals = Held(inside), Held(edge), Held(arrows)
 
     @property
@@ -134,6 +149,22 @@ class _Nearest(eqx.Module):
         return normals[jnp.argmin(jnp.sum((points - x[None]) ** 2, axis=1))]
 
 
+def _check_lengths(normals: Any) -> None:
+    """Refuses normals whose lengths are not 1 up to the rounding of files with few digits, which
+    would multiply derivatives along them.
+
+    **Raises:** `ValueError` giving one of the lengths.
+    """
+    lengths = np.linalg.norm(np.asarray(normals, float), axis=1)
+    wrong = lengths[~(np.abs(lengths - 1) <= _ROUNDING)]
+    if len(wrong):
+        raise ValueError(
+            f"PointCloud expects normals of length 1; got one of length {wrong[0]:.6g}: divide "
+            "them by their lengths, numpy.linalg.norm(normals, axis=1, keepdims=True)."
+        )
+
+
 def _some(points: Held, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-    rows = jax.random.randint(stream(key, "points of a cloud"), (count,), 0, len(points.value))
+    count, last = checked_count(count), len(points.value)
+    rows = jax.random.randint(stream(key, "points of a cloud"), (count,), 0, last)
     return jnp.array(points.value, float)[rows]

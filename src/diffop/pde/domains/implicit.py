@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...nn.point import check_point
 from ...scalars import several
 from .box import Box
 from .shape import AbstractShape, Bounds
@@ -64,6 +65,7 @@ class Implicit(AbstractShape):
         return self.lower, self.upper
 
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        x = check_point("Implicit", x, self.dim)
         value = jnp.asarray(self.function(x))
         if value.shape != () or not jnp.issubdtype(value.dtype, jnp.floating):
             raise TypeError(

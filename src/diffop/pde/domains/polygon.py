@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...nn.point import check_point
 from ...scalars import several
 from ...streams import stream
+from ..sampling.checks import checked_count
 from .shape import AbstractShape, Bounds, log_chances
 
 Corners: TypeAlias = tuple[tuple[int | float, ...], ...]
@@ -133,6 +135,7 @@ class Polygon(AbstractShape):
         """The distance to the nearest edge. Beside an edge it is linear, so that there is a
         gradient on the edge.
         """
+        x = check_point("Polygon", x, 2)
         starts, stops = (jnp.asarray(ends, x.dtype) for ends in self._edges)
         steps, lengths = stops - starts, jnp.asarray(self._lengths, x.dtype)
         x_row = x[None]
@@ -150,6 +153,7 @@ class Polygon(AbstractShape):
 
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count 2"]:
         """`count` points, uniform on the edges by length."""
+        count = checked_count(count)
         starts, stops = (jnp.array(ends, float) for ends in self._edges)
         chances = log_chances(np.log(self._lengths))
         edge = jax.random.categorical(stream(key, "edge"), chances, shape=(count,))

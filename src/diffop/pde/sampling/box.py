@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...streams import stream
+from .checks import checked_count
 from .normal import drawn_with
 
 Ends: TypeAlias = Float[Array | np.ndarray, " dim"] | Sequence[int | float]
@@ -42,7 +43,7 @@ def points_in_box(
     **Returns:** an array of shape `(count, dim)`, of JAX's default float type.
 
     **Raises:** `ValueError` if `count` is less than 1, or the ends do not have the same number of
-    coordinates.
+    coordinates; `TypeError` if `count` is not an integer.
 
     !!! example
 
@@ -100,10 +101,11 @@ def _ends(
     name: str, count: int, lower: Ends, upper: Ends
 ) -> tuple[Float[Array, "1 dim"], Float[Array, "1 dim"]]:
     """The ends as rows of JAX's default float type."""
+    checked_count(count)
     first, last = (jnp.array(end, float)[None] for end in (lower, upper))
-    if count < 1 or first.ndim != 2 or first.size < 1 or first.shape != last.shape:
+    if first.ndim != 2 or first.size < 1 or first.shape != last.shape:
         raise ValueError(
-            f"{name} expects a count of at least 1 and as many lower as upper ends, got "
-            f"count={count} and ends of shapes {np.shape(lower)} and {np.shape(upper)}."
+            f"{name} expects at least one lower end and as many upper ends, got ends of shapes "
+            f"{np.shape(lower)} and {np.shape(upper)}."
         )
     return first, last

@@ -1,4 +1,24 @@
-"""Checks of the arguments of samplers of space and time."""
+"""Checks of the arguments of samplers."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...scalars import checked_integer
+
+
+def checked_count(count: Any) -> int:
+    """How many points are asked for.
+
+    **Raises:** `TypeError` for anything but an integer, `ValueError` for one below 1.
+    """
+    if isinstance(count, jax.Array) and jnp.issubdtype(count.dtype, jax.dtypes.prng_key):
+        raise TypeError(
+            "points are drawn with a key, and then their count, as in box.sample(key, 100); got a "
+            "key as the count."
+        )
+    return checked_integer(count, "the count of points", 1)
 
 
 def check_space_time(name: str, count: int, dim: int, duration: int | float) -> None:

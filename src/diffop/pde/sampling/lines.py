@@ -9,6 +9,7 @@ from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...streams import stream
+from .checks import checked_count
 from .normal import normal
 from .rejection import Attempt, accepted
 
@@ -47,6 +48,7 @@ def on_level_set(
     **Raises:** a runtime error if there is no such surface, or if a line crosses it more than eight
     times.
     """
+    count = checked_count(count)
     first, last = jnp.array(lower, float), jnp.array(upper, float)
     middle, radius = (first + last) / 2, jnp.linalg.norm(last - first) / 2
     levels = jax.vmap(level)

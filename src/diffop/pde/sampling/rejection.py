@@ -10,8 +10,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, PRNGKeyArray
 
+from ...devices import start_of_sum, varying_over
 from ...equations.points import Points, at_each, check_arguments
 from ...streams import stream
+from ...versions import varying_axes
 
 ATTEMPTS = 10_000
 
@@ -57,13 +59,15 @@ def accepted(
     def body(carry: tuple[Any, Points]) -> tuple[Any, Points]:
         return step(*carry)
 
-    shapes = jax.eval_shape(attempt, key)
-    points = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes.points)
-    zero = jnp.zeros((), jnp.int32)
-    start = zero, zero, jnp.zeros(shapes.kept.shape, bool), jnp.array(True)
+    zeros = start_of_sum(lambda: jax.tree.map(jnp.asarray, attempt(key)))
+    # A device goes on until it has its own points, so all that it carries is its own.
+    axes = frozenset().union(*map(varying_axes, jax.tree.leaves(zeros)))
+    points, kept, unsound = jax.tree.map(lambda leaf: varying_over(leaf, axes), zeros)
+    number, found = jnp.zeros((), jnp.int32), jnp.sum(kept, dtype=jnp.int32)
+    start = number, found, kept, ~unsound
     (_, found, kept, sound), points = lax.while_loop(lambda c: again(c[0]), body, (start, points))
-    points = eqx.error_if(points, ~sound, otherwise)
-    return eqx.error_if(
+    points = _checked(points, ~sound, otherwise)
+    return _checked(
         points,
         sound & (found < kept.size),
         f"{ATTEMPTS:,} attempts did not give the points that were asked for: the part of a domain "
@@ -93,6 +97,18 @@ def restricted(
         return Attempt(points, kept)
 
     return accepted(key, attempt)
+
+
+def _checked(points: Points, wrong: Bool[Array, ""], message: str) -> Points:
+    """The points; a runtime error if something is wrong.
+
+    What Equinox returns in place of an array after an error is alike on all devices, and both must
+    be of one type. Where devices have their own points, a constant is checked in their place.
+    """
+    if not varying_axes(wrong):
+        return eqx.error_if(points, wrong, message)
+    fine = eqx.error_if(jnp.array(True), wrong, message)
+    return jax.tree.map(lambda leaf: jnp.where(fine, leaf, jnp.zeros_like(leaf)), points)
 
 
 def _put(places: Array, points: Array, fresh: Array) -> Array:
