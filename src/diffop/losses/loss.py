@@ -122,9 +122,10 @@ class ResidualLoss(eqx.Module):
     the probes are biased for one of the operators; if `"product"` or `"pairs"` is used with exact
     operators, or `"pairs"` with probes that have no standard error, such as a single draw or a
     baseline; if a baseline is used with gPINN or cannot compute an operator; if the points, or
-    their number or that of draws, are missing; or if given points are not finite. At the call, `ValueError` if u takes other arguments
-    than points, or gives a wrong shape, or if the residual does not have the structure of the
-    weights. `diffop.train.MissingExtraError` if it needs a package that is missing.
+    their number or that of draws, are missing; or if given points are not finite. At the call,
+    `ValueError` if u takes other arguments than points, or gives a wrong shape, or if the residual
+    does not have the structure of the weights. `diffop.train.MissingExtraError` if it needs a
+    package that is missing.
 
     !!! example
 
