@@ -150,6 +150,32 @@ def test_what_is_outside_of_a_function(monkeypatch):
     assert digest_with_code(to(4.0)) == words[6]
 
 
+PLATE = do.pde.Box((0.0, 0.0), (1.0, 1.0))
+
+
+def residual_loss(source=0.0, wall=0.0, points=PLATE.sample):
+    """Of known coefficients, conditions and functions."""
+    conditions = do.pde.Conditions(do.pde.Dirichlet(wall, on=PLATE.boundary))
+    equation = do.equations.Equation.linear(do.Laplacian(), source, conditions=conditions)
+    return do.losses.ResidualLoss(equation, 4, probes="exact", points=points, data_batch=3)
+
+
+def test_equations_are_told_apart():
+    """By what is known in them, which is no array of theirs."""
+    clouds = [do.pde.PointCloud(np.full((4, 2), where)).sample for where in (0.5, 0.6)]
+    rows = [np.array([[0, 1], [1, each]]) for each in (0, 1)]
+    changed = [
+        *(residual_loss(), residual_loss(1.0), residual_loss(wall=1.0)),
+        *(residual_loss(lambda x: x[0]), residual_loss(lambda x: x[1])),
+        *(residual_loss(wall=lambda x: x[0]), residual_loss(wall=lambda x: x[1])),
+        *(residual_loss(points=each) for each in clouds),
+        *(do.TensorOperator.from_coordinates(each, np.ones(2)) for each in rows),
+    ]
+    words = list(map(digest_with_code, changed))
+    assert len(set(words)) == len(words)
+    assert digest_with_code(residual_loss()) == words[0]
+
+
 def test_a_schedule_is_the_same_after_its_first_call():
     """That of a cosine then has floats for its integers."""
     schedules = [optax.cosine_decay_schedule(0.1, steps) for steps in (400, 400, 500)]

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from ..held import Held, array_of
 from .arrays import is_spread, stored_numbers
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -62,10 +63,14 @@ def _of_structure(structure: Any) -> Iterator[str]:
 
 
 def _of_static(value: Any) -> Iterator[str]:
-    """Something static: functions with what they do, arrays with all entries, sets in an order of
-    ours, and other objects, which do not change, as Python prints them.
+    """Something static: functions with what they do, arrays with all entries, pytrees that are held
+    as they are otherwise, sets in an order of ours, and other objects, which do not change, as
+    Python prints them.
     """
-    if isinstance(value, set | frozenset):
+    value = array_of(value)
+    if isinstance(value, Held):
+        yield digest_with_code(value.value)
+    elif isinstance(value, set | frozenset):
         yield from (_name(value), *sorted("\n".join(_of_static(each)) for each in value))
     elif isinstance(value, tuple | list):
         yield f"{_name(value)} of {len(value)}"
