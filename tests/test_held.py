@@ -51,3 +51,8 @@ def test_arrays_that_change_in_place():
     assert before == Held({"data": array})
     array[0] = 2.0
     assert before != Held({"data": array})
+
+
+def test_what_is_held_is_shown():
+    """Without an address, and without the entries of arrays."""
+    assert repr(Held({"a": ARRAY, "b": 2.0})) == "Held({'a': f32[3], 'b': 2.0})"

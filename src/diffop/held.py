@@ -4,6 +4,7 @@ import functools
 import hashlib
 from typing import Any, final
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -26,6 +27,9 @@ class Held:
 
     def __hash__(self) -> int:
         return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"Held({eqx.tree_pformat(self.value)})"
 
 
 @jax.tree_util.register_static
