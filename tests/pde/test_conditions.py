@@ -332,8 +332,8 @@ test_errors = refusals(
             missing(do.pde.Normalised(on=SQUARE, n=4)),
             of_a_loss,
         ],
-        r"^a condition expects a number or one array as its value at a point, got a function that "
-        r"returns a dict with 'p', 'v'; give each entry a condition of its own, with component=.": [
+        r"^Condition expects a prescribed value to be one array at a point, got a dict with 'p', "
+        r"'v'; give each entry of u a condition": [
             lambda: do.pde.Dirichlet(lambda x: {"p": x[0], "v": x}, on=WALL).draw(KEY, 5),
             lambda: do.pde.Normalised(lambda x: {"p": x[0], "v": x}, on=SQUARE).draw(KEY, 5),
         ],

@@ -48,7 +48,7 @@ def check_operator(name: str, operator: Any) -> None:
         )
 
 
-def _check_array(what: str, got: PyTree) -> None:
+def check_array(what: str, got: PyTree) -> None:
     """**Raises:** `TypeError` for values that are a pytree, of which a condition would need one for
     each entry.
     """
@@ -111,7 +111,7 @@ class Condition(NamedTuple):
         check_arguments("u", u, self.points)
         as_weight(self.weight)
         got = at_each(self.operator.exact(u), self.points)
-        _check_array(f"{self.operator} of u", got)
+        check_array(f"{self.operator} of u", got)
         asked = jnp.shape(self.values)
         if asked[:1] != got.shape[:1] or jnp.shape(self.weight):
             raise ValueError(

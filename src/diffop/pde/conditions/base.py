@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from ...complete import Complete
-from ...equations.condition import as_weight
+from ...equations.condition import as_weight, check_array
 from ...equations.points import Points, as_function, at_each, check_arguments
 from ...equations.sampled import AtPoints
 from ...operators.base import Operator
@@ -142,16 +142,7 @@ def at_points(value: GivenValue, points: Points) -> Shaped[Array, "count ..."]:
     function = as_function(value)
     check_arguments("the value of a condition", function, points)
     values = at_each(function, points)
-    if not isinstance(values, jax.Array):
-        several = (
-            f"a dict with {', '.join(map(repr, values))}"
-            if isinstance(values, dict)
-            else f"a {type(values).__name__}"
-        )
-        raise TypeError(
-            "a condition expects a number or one array as its value at a point, got a function "
-            f"that returns {several}; give each entry a condition of its own, with component=."
-        )
+    check_array("a prescribed value", values)
     return values
 
 
