@@ -112,10 +112,13 @@ def _one_walker(part: str) -> Program:
     return Program(PARTS[part], energy, attention.parameters(30), attention.walkers(1, 30))
 
 
-def _kernel_matrix(part: str) -> Program:
+def _kernel_matrix(rows: int, columns: int) -> Callable[[str], Program]:
     """What a step of a Gauss-Newton method has to invert."""
-    wide = jax.random.normal(jax.random.key(0), (3000, 4000))
-    return Program(times_transpose, wide)
+
+    def program(part: str) -> Program:
+        return Program(times_transpose, jax.random.normal(jax.random.key(0), (rows, columns)))
+
+    return program
 
 
 def _all_directions(part: str) -> Program:
@@ -144,7 +147,8 @@ _ROWS = {
     "Σ∂⁸, d = 1,000, 16 draws": Row(("parts",), _BOTH, _drawn(8)),
     "attention, 30 electrons, one walker": Row(("parts",), _BOTH, _one_walker),
     "Δ of a product, d = 8,000": Row(("chunks",), ("forward",), _all_directions),
-    "A Aᵀ, 3,000 × 4,000": Row(("symmetric product",), ("forward",), _kernel_matrix),
+    "A Aᵀ, 3,000 × 4,000": Row(("symmetric product",), ("forward",), _kernel_matrix(3000, 4000)),
+    "A Aᵀ, 700 × 3,000": Row(("symmetric product",), ("forward",), _kernel_matrix(700, 3000)),
     "a step, d = 100,000: bits": Row(("bits",), (STEP,), _step),
     "a step, d = 100,000: sines": Row(("sine", "versine"), (STEP,), _step),
 }

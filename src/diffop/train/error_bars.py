@@ -100,7 +100,8 @@ def standard_errors(
     checked_key(key, "standard_errors")
     parameters, static = eqx.partition(model, eqx.is_inexact_array)
     theta, unravel = jax.flatten_util.ravel_pytree(parameters)
-    shift = _damping(theta, damping)
+    _check_parameters(theta)
+    shift = _checked_damping(damping, usual_damping(theta))
 
     def groups(theta: Array) -> list[Float[Array, " entries"]]:
         return _groups(loss, eqx.combine(unravel(theta), static), key)
@@ -123,8 +124,7 @@ def standard_errors(
     )
 
 
-def _damping(theta: Array, given: float | None) -> float:
-    """The damping that was given, or the usual one, for parameters that can be varied."""
+def _check_parameters(theta: Array) -> None:
     if jnp.iscomplexobj(theta):
         raise TypeError(
             "standard_errors expects real parameters, got complex ones; fit their real and "
@@ -135,11 +135,14 @@ def _damping(theta: Array, given: float | None) -> float:
             "standard_errors expects a model at a minimum of the loss, got one whose parameters "
             "are not finite; give one of a fit that has succeeded."
         )
-    damping = usual_damping(theta) if given is None else given
+
+
+def _checked_damping(given: float | None, usual: float) -> float:
+    damping = usual if given is None else given
     if not (damping >= 0 and math.isfinite(damping)):
         raise ValueError(
             f"standard_errors expects a finite damping of at least 0, got {damping}; by default it "
-            f"is {usual_damping(theta)} here."
+            f"is {usual} here."
         )
     return damping
 

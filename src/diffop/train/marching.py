@@ -52,8 +52,8 @@ def march(
     - `key`: a key from `jax.random.key`, from which each window's key follows.
     - `directory`: where checkpoints are kept, a folder for each window. The same call continues in
         the window in which it was stopped; the result is that of an uninterrupted call, bit for bit
-        on a CPU. You may ask for more windows than before, of as many steps. Without a
-        directory nothing is kept.
+        on a CPU. You may ask for more windows than before, of as many steps. Without a directory
+        nothing is kept.
     - `every`: the number of steps between checkpoints, at least 1; by default, and at most, those
         of a window.
     - `**options`: others of `diffop.train.fit`, such as `steps_per_dispatch`. Its `listeners` see

@@ -21,10 +21,11 @@ _PLACE = 4
 are four of half a unit each, in the ends of both shapes, in the point and in a step from it.
 """
 _SIZE = 16
-"""How many roundings of the shapes' size surfaces may be apart that are one."""
+"""Surfaces are one if they are less than this many roundings of the shapes' size apart."""
 _SIZES = 512
-"""How many times the narrowest shape that size is at most, unless levels have such roundings: walls
-that are meant to be one have the roundings of how their ends were computed, in all shapes together.
+"""A box counts as at most this many times as large as the narrowest shape. The ends of two walls
+that are meant to be one differ by roundings of all shapes' coordinates, but a small shape must not
+be lost beside a far one.
 """
 
 
@@ -196,10 +197,10 @@ def _hull(pieces: tuple[Piece, ...]) -> Bounds:
 
 
 def _size(pieces: tuple[Piece, ...]) -> float:
-    """The length of whose roundings surfaces may be apart that are one.
+    """The size of shapes, of which `_SIZE` roundings are allowed.
 
     Near its wall the level of a box has only the roundings of a coordinate, however large the box
-    is. Other levels are sums of numbers that are as large as the shape.
+    is. Other levels are sums of numbers as large as the shape, so these shapes count whole.
     """
     widths = [[high - low for low, high in zip(*p.shape.bounds, strict=True)] for p in pieces]
     both = zip(pieces, widths, strict=True)
