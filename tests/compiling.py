@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import pytest
 
 try:
     from jax._src.interpreters import mlir
@@ -25,12 +26,16 @@ PROGRAMS = 300
 
 @contextlib.contextmanager
 def quickly() -> Iterator[None]:
-    """Without most of XLA's optimisations, also where others are compiled as users compile."""
+    """Without most of XLA's optimisations, also where others are compiled as users compile, and
+    also in the processes that are started.
+    """
     name = "jax_disable_most_optimizations"
     before = jax.config.values[name]
     jax.config.update(name, True)
     try:
-        yield
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(name.upper(), "True")
+            yield
     finally:
         jax.config.update(name, before)
 

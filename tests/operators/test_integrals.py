@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.quadrature import Disc, GaussLegendre, Limits, Sobol, WholeSpace, Within
+from diffop.quadrature import Disc, GaussJacobi, GaussLegendre, Limits, Sobol, WholeSpace, Within
 
 from ..draws import Z, check_errors, check_mean, many
 from ..refused import refusals
@@ -81,6 +81,32 @@ EXACT = {
         math.exp(0.6) * (1 / 0.6 - 3 / 0.6**2 + 6 / 0.6**3 - 6 / 0.6**4) + 6 / 0.6**4,
     ),
     "twice": (do.Integral(TO_X) ** 2, jnp.sum, ONE, 0.6**3 / 6),
+    "of Abel": (
+        do.Integral(TO_X, lambda x, y: (x[0] - y[0]) ** -0.5, rule=GaussJacobi(upper=-0.5)),
+        lambda x: x[0],
+        ONE,
+        4 / 3 * 0.6**1.5,
+    ),
+    "of Abel, derived": (
+        do.Partial(0)
+        @ do.Integral(TO_X, lambda x, y: (x[0] - y[0]) ** -0.5, rule=GaussJacobi(upper=-0.5)),
+        lambda x: x[0],
+        ONE,
+        2 * 0.6**0.5,
+    ),
+    "of Caputo": (  # of order 0.7
+        do.Integral(TO_X, lambda x, y: (x[0] - y[0]) ** -0.7, rule=GaussJacobi(0, -0.7))
+        @ do.Partial(0),
+        lambda x: x[0] ** 3,
+        ONE,
+        math.gamma(0.3) * 6 / math.gamma(3.3) * 0.6**2.3,
+    ),
+    "singular in two coordinates": (
+        do.Integral(UNIT, lambda x, y: jnp.prod(y) ** -0.5, rule=GaussJacobi(lower=-0.5, n=2)),
+        lambda x: x[0] * x[1] ** 2,
+        PLANE,
+        2 / 3 * 2 / 5,
+    ),
     "of an entry": (
         do.Integral(UNIT) @ do.Component(1),
         lambda x: jnp.stack([x[0], x[0] ** 2]),
@@ -145,6 +171,22 @@ def test_polynomials_of_a_degree():
             jnp.asarray(ONE)
         )
         np.testing.assert_allclose(1 / (degree + 1) - moment, error, atol=1e-15, rtol=1e-9)
+
+
+@pytest.mark.parametrize("lower", [-0.9, 0.0, 1.3])
+@pytest.mark.parametrize("upper", [-0.5, 0, 2.5])
+def test_polynomials_times_powers_of_the_distances_to_the_ends(lower, upper):
+    """By Euler's beta function, up to degree 2n − 1, and not beyond."""
+    operator = do.Integral(
+        Limits(0.0, 1.0),
+        lambda x, y: y[0] ** lower * (1 - y[0]) ** upper,
+        rule=GaussJacobi(lower, upper, 3),
+    )
+    for degree in range(7):
+        a, b = lower + degree + 1, upper + 1
+        expected = math.exp(math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))
+        found = operator.exact(lambda y, k=degree: y[0] ** k)(jnp.asarray(ONE))
+        assert (abs(found / expected - 1) < 1e-12) == (degree < 6)
 
 
 # --- estimates ---------------------------------------------------------------------------------
@@ -374,6 +416,9 @@ test_what_is_wrong_is_said = refusals(
         ).estimate(jax.random.key(0), 2)(jnp.sum)(jnp.asarray(PLANE)),
         "a seed from 0 to": lambda: Sobol(16, seed=-1),
         "at least 1": lambda: GaussLegendre(0),
+        "GaussJacobi expects n, at least 1": lambda: GaussJacobi(n=0),
+        "lower end .* greater than -1, .* got -1": lambda: GaussJacobi(-1),
+        "upper end .* finite .* got nan": lambda: GaussJacobi(upper=float("nan")),
         "a power of two": lambda: Sobol(1000),
         "only 1": lambda: do.Integral(UNIT, dims=(3,)).exact(jnp.sum)(jnp.asarray(ONE)),
         "inner operator is sampled too": lambda: (
@@ -389,6 +434,7 @@ test_what_is_wrong_is_said = refusals(
         "taken over a region": lambda: do.Integral((0, 1)),
         "A number multiplies the operator": lambda: do.Integral(UNIT, 2.0),
         "a rule of diffop.quadrature": lambda: do.Integral(UNIT, rule=16),
+        "a number as the power at its upper end; got None": lambda: GaussJacobi(0.5, None),
         "numbers for ends, or functions of the point; got 'a'": lambda: Limits("a", 1.0),
         "the center of a region is a number.*got 'a'": lambda: WholeSpace(1.0, "a"),
         "got 3 of type int": lambda: Within(3, lambda y: y[0] < 1),

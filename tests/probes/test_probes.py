@@ -115,6 +115,7 @@ test_refused_when_made = refusals(
         "at least 1; got 0": lambda: probes.Stratified(0),
         r"different numbers .* got \[1, 1\]": lambda: probes.Split([1, 1]),
         r"counted from 0; got \[-1\]": lambda: probes.Split([-1]),
+        r"different numbers of terms, .* got 1\.": lambda: probes.Split(1),
         "shift of Shifted must be finite": lambda: probes.Shifted(np.inf),
     }
 )

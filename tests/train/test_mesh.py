@@ -19,6 +19,7 @@ from diffop.kinds import from_word
 from diffop.parallel.mesh import SIZES as MESHES, make
 from diffop.train import solving
 
+from .. import compiling
 from . import eight_devices
 
 KEY = jax.random.key(0)
@@ -32,9 +33,10 @@ processes = pytest.mark.slow("starts a process of eight devices")
 
 @pytest.fixture(scope="module")
 def measured():
-    environment = os.environ | {"JAX_NUM_CPU_DEVICES": "8", "JAX_ENABLE_X64": "1"}
     command = [sys.executable, "-m", "tests.train.eight_devices"]
-    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    with compiling.quickly():
+        environment = os.environ | {"JAX_NUM_CPU_DEVICES": "8", "JAX_ENABLE_X64": "1"}
+        result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     return json.loads(result.stdout)
 
 

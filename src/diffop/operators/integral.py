@@ -14,7 +14,7 @@ from ..jets.fields import as_floating
 from ..jets.point import Point
 from ..quadrature import AbstractRegion, AbstractRule, GaussLegendre
 from ..quadrature.region import as_region
-from ..terms.arguments import checked_argnum, checked_dims, is_function
+from ..terms.arguments import called_with_point, checked_argnum, checked_dims, is_function
 from ..terms.coefficients import times_scalar
 from ..terms.nonlocal_terms import Nonlocal, mapped_in_chunks
 from ..terms.term import Term, factor_term
@@ -40,7 +40,8 @@ class Integral(DifferentialOperator):
     - `kernel`: a function `(*args, y)` of the point and of the coordinates that are integrated
         over, which returns a number; 1 if it is not given. For u(x, t) it is `kernel(x, t, y)`.
     - `rule`: the points of `.exact`: one of `diffop.quadrature`; by default 16 Gauss-Legendre
-        points in each coordinate.
+        points in each coordinate, for smooth functions. A kernel that is singular at an end needs
+        [`diffop.quadrature.GaussJacobi`][]: without it digits are lost, and nothing tells.
     - `argnum`, `dims`: which argument of u, and which of its coordinates, are integrated over; the
         others are kept fixed. $y$ is a vector of the coordinates in `dims`, or like the argument.
     - `sampled`: False to use the rule in estimates too, for example for an integral over time that
@@ -49,8 +50,8 @@ class Integral(DifferentialOperator):
     **Returns** (when applied): the structure of u's value.
 
     **Raises:** `TypeError` for a wrong type of region, kernel or rule; `ValueError`, when it is
-    applied, for limits or a kernel of another shape, and for a Gauss-Legendre rule with more than a
-    million points.
+    applied, for limits or a kernel of another shape, and for a Gauss rule with more than a million
+    points.
 
     !!! example
 
@@ -139,7 +140,9 @@ class IntegralTerms(Nonlocal):
     def _kernel_at(self, there: Point, y: Vector, point: Point) -> Array:
         assert self.kernel is not None
         own = there.args[self.argnum] if self.dims is None else y.astype(point.dtype(self.argnum))
-        value = as_floating(self.kernel(*point.args, own, **point.kwargs), "a kernel", real=False)
+        args, remedy = (*point.args, own), "let it take the arguments of u, and then y"
+        found = called_with_point("the kernel of Integral", self.kernel, args, point.kwargs, remedy)
+        value = as_floating(found, "a kernel", real=False)
         if value.shape != ():
             raise ValueError(
                 "the kernel of an Integral must return a number at two points; got shape "

@@ -145,7 +145,7 @@ class Split(AbstractTermProbe):
     name: ClassVar[str] = "split"
 
     def __init__(self, exact: Iterable[int]) -> None:
-        chosen = tuple(exact)
+        chosen = tuple(exact) if isinstance(exact, Iterable) else (None,)
         numbers = tuple(sorted(i.__index__() for i in chosen if hasattr(i, "__index__")))
         different = len(set(numbers)) == len(chosen)
         if not different or (numbers and numbers[0] < 0):

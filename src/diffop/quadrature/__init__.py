@@ -17,7 +17,7 @@ from .regions import (
     WholeSpace,
     Within,
 )
-from .rules import AbstractRule, GaussLegendre, Sobol
+from .rules import AbstractRule, GaussJacobi, GaussLegendre, Sobol
 from .stable import StableJumps
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "AbstractRegion",
     "AbstractRule",
     "Disc",
+    "GaussJacobi",
     "GaussLegendre",
     "Jump",
     "Limits",

@@ -1,6 +1,7 @@
 """Fixed rules: points of the unit cube with weights."""
 
 import functools
+import math
 from abc import abstractmethod
 from typing import TypeAlias, final
 
@@ -9,10 +10,13 @@ import numpy as np
 from jaxtyping import Float
 
 from ..complete import Complete
-from ..scalars import is_integer, plain
+from ..scalars import is_integer, is_number, plain
 
 Nodes: TypeAlias = tuple[Float[np.ndarray, "count dim"], Float[np.ndarray, " count"]]
 """Points of the unit cube, and their weights."""
+
+Coordinates: TypeAlias = Float[np.ndarray, " n"]
+"""Numbers for the points of a rule for an interval."""
 
 MOST = 10**6
 """More points than this are taken for a mistake."""
@@ -73,15 +77,81 @@ class GaussLegendre(AbstractRule):
 
     def nodes(self, dim: int) -> Nodes:
         """The tensor product of the interval's points; the last coordinate changes fastest."""
-        if self.n**dim > MOST:
-            raise ValueError(
-                f"a Gauss-Legendre rule of {self.n} points in each of {dim} coordinates has more "
-                f"than {MOST:,} points; give the integral rule=diffop.quadrature.Sobol(1024), or "
-                "estimate it."
-            )
         points, weights = np.polynomial.legendre.leggauss(self.n)
-        digits = np.arange(self.n**dim)[:, None] // self.n ** np.arange(dim)[::-1] % self.n
-        return (points[digits] + 1) / 2, np.prod(weights[digits] / 2, axis=1)
+        return _product((points + 1) / 2, weights / 2, dim)
+
+
+@final
+class GaussJacobi(AbstractRule):
+    """The tensor product of Gauss-Jacobi rules, for kernels with a singularity at an end, such as
+    $|x − y|^{−1/2}$ in $∫_0^x$, the kernel of Abel and Caputo.
+
+    With ξ as the fraction between the ends of a coordinate, the integrand is to be
+    $ξ^{lower} (1 − ξ)^{upper}$ times a smooth function. In one coordinate the rule is exact if this
+    function is a polynomial of degree 2n − 1. The kernel of the integral stays whole: the rule
+    divides its weights by these powers.
+
+    **Arguments:**
+
+    - `lower`, `upper`: the powers at the ends, each greater than −1; 0 where there is no
+        singularity.
+    - `n`: how many points, at least 1; in d coordinates there are $n^d$, a million at most.
+
+    **Raises:** `ValueError` for a power that is not greater than −1 or n < 1 and, when it is used,
+    for too many points; `TypeError` for powers that are no numbers.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        abel = do.Integral(
+            do.quadrature.Limits(0.0, lambda x: x),
+            lambda x, y: (x[0] - y[0]) ** -0.5,
+            rule=do.quadrature.GaussJacobi(upper=-0.5),
+        )
+        abel.exact(lambda x: x[0])(jnp.array([1.0]))  # 4/3
+        ```
+    """
+
+    lower: int | float = eqx.field(static=True, converter=plain, default=0.0)
+    upper: int | float = eqx.field(static=True, converter=plain, default=0.0)
+    n: int = eqx.field(static=True, converter=plain, default=16)
+
+    def __check_init__(self) -> None:
+        for name, power in (("lower", self.lower), ("upper", self.upper)):
+            if not is_number(power):
+                raise TypeError(
+                    f"GaussJacobi expects a number as the power at its {name} end; got {power!r}."
+                )
+            if not -1 < power < math.inf:
+                raise ValueError(
+                    f"GaussJacobi expects a power at its {name} end that is finite and greater "
+                    f"than -1, or the integral diverges; got {power}."
+                )
+        if not is_integer(self.n) or self.n < 1:
+            raise ValueError(f"GaussJacobi expects n, at least 1, as an integer; got {self.n!r}.")
+
+    def nodes(self, dim: int) -> Nodes:
+        """The tensor product of the interval's points; the last coordinate changes fastest."""
+        import scipy.special  # takes a while, and others do not need it
+
+        points, weights = scipy.special.roots_jacobi(self.n, self.upper, self.lower)
+        powers = (1 + points) ** self.lower * (1 - points) ** self.upper
+        return _product((points + 1) / 2, weights / powers / 2, dim)
+
+
+def _product(points: Coordinates, weights: Coordinates, dim: int) -> Nodes:
+    """The tensor product of a rule for an interval; the last coordinate changes fastest."""
+    n = points.size
+    if n**dim > MOST:
+        raise ValueError(
+            f"a Gauss rule of {n} points in each of {dim} coordinates has more than {MOST:,} "
+            "points; give the integral rule=diffop.quadrature.Sobol(1024), or estimate it."
+        )
+    digits = np.arange(n**dim)[:, None] // n ** np.arange(dim)[::-1] % n
+    return points[digits], np.prod(weights[digits], axis=1)
 
 
 @final
