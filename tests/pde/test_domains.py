@@ -27,6 +27,14 @@ def test_points_of_a_box_and_of_its_boundary(getkey):
     assert (np.abs(at_ends.sum(axis=1) - 100) < 40).all()  # four standard deviations
 
 
+@pytest.mark.parametrize("whole", [BOX.boundary, DISC.boundary])
+def test_a_part_without_points_is_refused(whole, getkey):
+    part = whole.where(lambda x: x[0] > 20)
+    message = "found no point of the part of a boundary at which the function of `where` is true"
+    with pytest.raises(RuntimeError, match=message):
+        jax.block_until_ready(part.sample(getkey(), 3))
+
+
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("end", ["lower", "upper"])
 def test_faces_of_a_box(axis, end, getkey):

@@ -1,5 +1,6 @@
 """Mistakes that users make: each is told in one sentence that says what to write, or is none."""
 
+import re
 import subprocess
 import sys
 
@@ -33,10 +34,31 @@ def fit(loss=LOSS, optimiser=ADAM, steps=1, key=KEY, **options):
     return do.train.fit(NET, loss, optimiser, steps, key=key, **options)
 
 
+def of_two(x, t):
+    return x[0] * t
+
+
+def of_other(q):
+    return jnp.ones((2, 2)) @ q
+
+
+def exact(operator, u=NET, *args):
+    return operator.exact(u)(*(args or (X,)))
+
+
+def of_three(x, a):
+    return NET(x) * NET(a)
+
+
 def of_many(x):
     return jnp.sin(x[:, 0])
 
 
+T = jnp.float32(1.0)
+MANY = r"points in argument %s: map over them alone, such as jax.vmap\(L.exact\(u\), \(%s\)\)"
+TAKES = r"takes %s, and here it gets %s arguments? of points, .*: let it take"
+CONDITION = "Condition expects an operator, such as .*; got an array of type"
+TOGETHER = r"operators are given in one list or dict, .*: do.%s\(u\)\(x\); got %s beside them"
 ALONE = r"the factor of one: expected %s \* do.Identity\(\), .* got %s alone"
 OPTIMISER = r"fit expects an optimiser of optax, such as optax.adam\(1e-3\), .* got %s"
 IN_ANSATZ = "PINN expects an ansatz that makes u of a network, such as the class .* got a %s"
@@ -44,6 +66,35 @@ IN_ANSATZ = "PINN expects an ansatz that makes u of a network, such as the class
 
 test_a_mistake_is_told_with_its_mend = refusals(
     {
+        MANY % (0, "0, None"): lambda: exact(do.Laplacian(argnum=1), of_three, jnp.ones((4, 2)), X),
+        MANY % (1, "None, 0"): lambda: exact(do.Laplacian(), of_three, X, jnp.ones((4, 2))),
+        r"metric of LaplaceBeltrami must have shape .* \(2, 2\) .*; got \(3,\)": lambda: exact(
+            do.LaplaceBeltrami(lambda q: jnp.ones(3))
+        ),
+        r"a coefficient c, as in c \* L, " + TAKES % (r"\(x\)", 2): [
+            lambda: exact(u * do.Partial(0), of_two, X, T),
+            lambda: (u * do.Partial(0)).estimate(KEY, 2)(of_two)(X, T),
+        ],
+        r"a coefficient c, as in c \* L, " + TAKES % (r"\(x, t\)", 1): lambda: (
+            do.losses.ResidualLoss(
+                do.equations.Equation.linear(of_two * do.Partial(0), 0.0),
+                4,
+                probes="exact",
+                points=BOX,
+            )(NET, KEY)
+        ),
+        "the kernel of Integral "
+        + TAKES % (r"\(x\)", 2)
+        + " the arguments of u, and then y": lambda: exact(do.Integral(BOX, u)),
+        r"draw of PoissonJumps takes \(x\), .* gets key and 1 .*: let it take a key": lambda: (
+            do.JumpGenerator(do.quadrature.PoissonJumps(1.0, u)).estimate(KEY, 2)(u)(X)
+        ),
+        r"u takes \(x, key\), and here it gets 2 .*: diffop.nn.JoinedInput\(net\)": lambda: exact(
+            do.Laplacian(), NET, X, T
+        ),
+        r"u takes \(x, t\), and here it gets 1 .* for each, such as L.exact\(u\)\(x, t\)": lambda: (
+            exact(do.Laplacian(), of_two)
+        ),
         r"one point, got arrays of shape \(5, 2\); .* write jax.vmap\(pinn\)\(points\)": lambda: (
             do.nn.PINN(NET, EQUATION)(jnp.ones((5, 2)))
         ),
@@ -66,6 +117,24 @@ test_a_mistake_is_told_with_its_mend = refusals(
     {
         "numbers; got one of type key<fry> among its values: return it from another": lambda: (
             do.Laplacian().exact(lambda x: (jnp.sum(x**2), KEY))(jnp.ones(3))
+        ),
+        CONDITION + r" float32 and shape \(9, 2\) in the place": lambda: do.equations.Condition(
+            jnp.ones((9, 2)),
+            do.Identity(),
+            jnp.ones(9),  # pyright: ignore
+        ),
+        TOGETHER % (r"exact\(\[A, B\]\)", "an operator"): lambda: do.exact(
+            do.Laplacian(), do.Partial(0)
+        ),
+        TOGETHER % (r"exact\(\[A, B\]\)", "an MLP"): lambda: do.exact([do.Laplacian()], NET),
+        TOGETHER % (r"estimate\(\[A, B\], key, n\)", "an operator"): lambda: do.estimate(
+            do.Laplacian(),
+            do.Partial(0),
+            KEY,
+            2,  # pyright: ignore
+        ),
+        "expects a radius, within which u has two derivatives .*, such as radius=1.0": lambda: (
+            do.FractionalLaplacian(1.0)
         ),
         ALONE % ("1.0", "1.0"): [lambda: do.Laplacian() + 1.0, lambda: do.Value() ** 3 - 1.0],
         ALONE % ("4.0", "4.0"): lambda: do.Laplacian() + jnp.asarray(2.0) ** 2,
@@ -311,6 +380,40 @@ def test_a_network_of_another_size_is_told_at_which_points():
     with pytest.raises(TypeError, match="contracting dimensions") as info:
         do.Laplacian().exact(NET)(jnp.ones(3))
     assert "u fails with arguments of shape (3,)." in info.value.__notes__
+
+
+NOTES = {
+    r"u fails with arguments of shape \(\), which is one number: .* shape \(count, d\)\.": lambda: (
+        do.equations.Condition(do.Identity(), jnp.ones(9), jnp.ones(9)).misfit(NET)
+    ),
+    r"u fails with arguments of shape \(3,\)\.": lambda: do.losses.ResidualLoss(
+        EQUATION, None, probes="exact", points=jnp.ones((5, 3))
+    )(NET, KEY),
+    r"function of one point, net and not jax.vmap\(net\); it fails at a .* \(2,\)": lambda: (
+        do.losses.score_matching(jax.vmap(NET), jnp.ones((5, 2)))
+    ),
+    r"the mapping of LaplaceBeltrami.embedded fails at a point of shape \(3,\)": lambda: exact(
+        do.LaplaceBeltrami.embedded(of_other), u, jnp.ones(3)
+    ),
+    r"such as its coefficients, take the arguments of u, here 2 of shape \(2,\), \(\)": lambda: (
+        exact(do.Directional(lambda x: x), of_two, X, T)
+    ),
+    r"a list is a pytree of numbers: for one array write jnp.array\(": lambda: do.Laplacian().exact(
+        lambda x: jnp.ones(2) @ x
+    )([0.1, 0.2]),
+}
+
+
+@pytest.mark.parametrize("words", NOTES)
+def test_an_error_of_the_users_function_has_a_note(words):
+    with pytest.raises((TypeError, ValueError)) as info:
+        NOTES[words]()
+    assert any(re.search(words, note) for note in info.value.__notes__), info.value.__notes__
+
+
+def test_lists_are_points_and_values_of_conditions():
+    condition = do.equations.Condition(do.Identity(), [[1.0, 2.0], [3.0, 4.0]], [2.0, 11.0])
+    assert condition.misfit(u) == 0.5
 
 
 def test_a_misspelt_name_is_told_the_nearest():

@@ -117,6 +117,21 @@ def test_another_fit_is_refused(changes, named, made):
         fit(directory, **changes)
 
 
+@pytest.mark.parametrize("optimiser", [optax.adam(0.1), do.methods.LBFGS()])
+def test_another_state_of_the_optimiser(optimiser, made):
+    _, directory = made
+    with pytest.raises(
+        do.train.CheckpointMismatchError,
+        match=rf"^{directory}/4 is of a fit with another optimiser, whose state has other arrays "
+        r"\(\[1\].*\); start anew in another directory, or go on with equal settings\.$",
+    ):
+        fit(directory, optimiser=optimiser)
+    with pytest.raises(
+        do.train.CheckpointMismatchError, match=r"4 is of another run \(\[0\].*\[1\]"
+    ):
+        fit(directory, model=jnp.zeros(3), optimiser=optimiser)
+
+
 def test_the_same_fit_and_more_steps(made, tmp_path, capsys):
     """Of the loss (x − 3)² with the rate 0.1: x = 3 − 3 · 0.8^steps. It is said in one line."""
     first, directory = made

@@ -95,6 +95,56 @@ def test_exact_equations_take_no_part_in_the_noise():
     np.testing.assert_allclose(found, sigma[[0, 0, 1, 2]], rtol=1e-5)
 
 
+def test_a_condition_that_is_nearly_met_counts_as_exact():
+    """One row with the weight of twenty: what is left of it is the noise of the others."""
+    row, weight = np.array([[1.0, 1.0, 0.0, 0.0]]), 20**0.5
+    y = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * np.random.default_rng(1).normal(size=30)
+    A, b = np.concatenate([weight * row, X]), np.concatenate([[-weight], y])
+    theta, inverse = solved(A, b), np.linalg.pinv(A)
+    left, free = X @ theta - y, 30 - np.trace(X @ inverse[:, 1:])
+    assert 1 - A[0] @ inverse[:, 0] < 0.5 and abs(A[0] @ theta - b[0]) > 1e-2
+    expected = np.sqrt(left @ left / free * np.sum(inverse[:, 1:] ** 2, axis=1))
+    loss = Regression((row, -np.ones(1), weight), (X, y, 1.0))
+    found = do.train.standard_errors(lambda t: t, theta, loss, key=KEY)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+class Rod(do.equations.AbstractEquation):
+    """u'' = 0, u(0) = 1, u' + h u = 0 at 1: the rod of docs/how_to/unknowns.md."""
+
+    h: jax.Array
+
+    def operators(self):
+        return do.Laplacian()
+
+    def residual(self, value, x):
+        return value
+
+    def conditions(self, key, count):
+        left, right = do.pde.Box((0.0,), (1.0,)).faces
+        warm, loses = do.pde.Dirichlet(1.0, on=left), do.pde.Robin(self.h, 1.0, 0.0, on=right)
+        noise = 0.01 * jax.random.normal(KEY, (100,))
+        points = jnp.asarray(ALONG)
+        data = do.equations.Condition(do.Identity(), points, 1 - 2 / 3 * points[:, 0] + noise)
+        return do.pde.Conditions(warm, loses, data)(key, count)
+
+
+ALONG = np.linspace(0.0, 1.0, 100)[:, None]
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_the_bar_does_not_depend_on_how_often_a_point_is_drawn(count):
+    equation = Rod(jnp.array(0.5))
+    loss = do.losses.ResidualLoss(equation, points=ALONG, probes="exact", data_batch=count)
+    newton = do.methods.GaussNewton(1e-2, adaptive=True, acceleration=True)
+    net = eqx.nn.MLP(1, "scalar", 10, 1, jnp.tanh, key=jax.random.key(1))
+    pinn = do.train.fit(do.nn.PINN(net, equation), loss, newton, 500, key=KEY).model
+    of = lambda pinn: pinn.equation.h
+    np.testing.assert_allclose(of(pinn), 1.9968, atol=1e-4)
+    found = do.train.standard_errors(of, pinn, loss, key=KEY)
+    np.testing.assert_allclose(found, 0.0166, atol=1e-4)
+
+
 def test_parts_have_noise_of_their_own():
     """Two halves with noise of 1 and 0.01, and equal weights: the scatter over many draws of it."""
     truth, scale = jnp.array([1.0, -2.0, 0.5, 0.0]), np.repeat([1.0, 0.01], 15)
@@ -114,11 +164,20 @@ def test_parts_have_noise_of_their_own():
 def test_what_tells_nothing_of_its_noise_is_refused():
     message = (
         "standard_errors expects more residuals than the fit has used up, which tell of their "
-        "noise, got 4 residuals of which .* are free; take more points or measurements, or a "
-        r"smaller network\.$"
+        r"noise, got 4 of part 0 of which .* are free, larger than the noise of the other "
+        r"residuals explains; draw more points there \(data_batch for conditions\), take more "
+        r"measurements or a smaller network, or fit until the loss is at its minimum\.$"
     )
     loss = Regression((X[:4], Y[:4], 1.0))
     with pytest.raises(ValueError, match=message):
+        do.train.standard_errors(lambda t: t, solved(X[:4], Y[:4]) + 1.0, loss, key=KEY)
+    row = 5 * np.eye(4)[:1]
+    loss = Regression((X, Y, 1.0), (row, np.full(1, 100.0), 1.0))
+    theta = solved(np.concatenate([X, row]), np.append(Y, 100.0))
+    with pytest.raises(ValueError, match="got 1 of part 1 of which 0.* are free, larger than"):
+        do.train.standard_errors(lambda t: t, theta, loss, key=KEY)
+    with pytest.raises(ValueError, match=r"got 4 of data\[0\] of which"):
+        loss = AtPoints((X[:4], Y[:4]))
         do.train.standard_errors(lambda t: t, solved(X[:4], Y[:4]) + 1.0, loss, key=KEY)
     message = "expects at most 3 residuals or parameters, .* got 30 residuals and 4 parameters"
     with pytest.raises(ValueError, match=message):
@@ -147,6 +206,9 @@ test_mistakes = refusals(
     {
         "expects real parameters, got complex ones; fit": lambda: of_a_line(
             theta=jnp.ones(4, complex)
+        ),
+        r"with parameters, got function, which has none; call standard_errors\(of, model, loss, ": (
+            lambda: of_a_line(of=solved(X, Y), theta=lambda theta: theta)
         ),
         r"real numbers, or a pytree of them, got None; return the": lambda: of_a_line(
             lambda t: None

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, final, runtime_checkable
+from typing import Any, Protocol, final, runtime_checkable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PyTree, Shaped
@@ -11,9 +12,9 @@ from jaxtyping import Array, Float, Inexact, PyTree, Shaped
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
 from ..scalars import is_number, plain
-from ..terms.arguments import kind_of
+from ..terms.arguments import described, kind_of
 from ..terms.shapes import check_shape
-from .points import Points, at_each, check_arguments, count_of
+from .points import Points, as_arrays, at_each, check_arguments, count_of
 
 
 @runtime_checkable
@@ -44,7 +45,7 @@ def check_operator(name: str, operator: Any) -> None:
     if not isinstance(operator, Operator | NonlinearOperator):
         raise TypeError(
             f"{name} expects an operator, such as diffop.Partial(0), or diffop.Identity() for the "
-            f"values of u, got {operator!r}."
+            f"values of u; got {described(operator)} in the place of the operator."
         )
 
 
@@ -70,7 +71,7 @@ class TellsResiduals(Protocol):
 
 
 @final
-class Condition(NamedTuple):
+class Condition(eqx.Module):
     """Data that the solution has to match: `operator.exact(u)(x) = v` at points x.
 
     - `operator`: whose value is prescribed: `diffop.Identity()` for the values of u,
@@ -80,18 +81,23 @@ class Condition(NamedTuple):
     - `values`: the prescribed values, shape `(count,)`, or `(count, …)` for an operator with
         several values, such as a gradient.
     - `weight`: its weight beside the problem's other conditions.
+
+    **Raises:** `TypeError` for anything but an operator.
     """
 
     operator: Operator | NonlinearOperator
-    points: Points
-    values: Inexact[Array, "count ..."]
+    points: Points = eqx.field(converter=as_arrays)
+    values: Inexact[Array, "count ..."] = eqx.field(converter=as_arrays)
     weight: int | float = 1.0
+
+    def __check_init__(self) -> None:
+        check_operator("Condition", self.operator)
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
         """The misfit: the weight times the mean over the points of |operator(u) − values|².
 
         **Raises:** `ValueError` if operator(u) and the values differ in shape, and without points;
-        `TypeError` for anything but an operator, and for a u whose value is a pytree.
+        `TypeError` for a u whose value is a pytree.
         """
         missed = self._missed(u)
         squares = jnp.real(missed * jnp.conj(missed))
@@ -107,7 +113,6 @@ class Condition(NamedTuple):
         return math.sqrt(self.weight / len(missed)) * missed
 
     def _missed(self, u: Callable) -> Shaped[Array, "count ..."]:
-        check_operator("Condition", self.operator)
         check_arguments("u", u, self.points)
         as_weight(self.weight)
         got = at_each(self.operator.exact(u), self.points)

@@ -247,13 +247,16 @@ def _without_data(conditions: GivenConditions, asked: PyTree) -> PyTree:
         return isinstance(node, AtPoints)
 
     def of_each(node: Any) -> Any:
-        return type(node)(asked, False, False, False) if is_data(node) else asked
+        if not is_data(node):
+            return asked
+        nothing = jax.tree.map(lambda _: False, node)
+        return eqx.tree_at(lambda data: data.operator, nothing, asked)
 
     return jax.tree.map(of_each, conditions, is_leaf=is_data)
 
 
 def _are_conditions(given: Any) -> bool:
-    """Whether it is a function or conditions. A single condition is a tuple too, of its parts."""
+    """Whether it is a function or conditions. Some single conditions are tuples of their parts."""
     if is_function(given):
         return True
     return isinstance(given, Sequence) and all(isinstance(c, AnyCondition) for c in given)

@@ -2,7 +2,6 @@
 several arguments. With many points, each array has them along its first axis.
 """
 
-import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias, final
 
@@ -13,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ..scalars import is_number, plain
-from ..terms.arguments import is_function
+from ..terms.arguments import check_takes, is_function, take_all
 from ..terms.one_point import explaining_mistakes
 
 OnePoint: TypeAlias = PyTree[Float[Array, "..."]]
@@ -26,6 +25,18 @@ Points: TypeAlias = PyTree[Float[Array, "count ..."]]
 def arguments(point: OnePoint) -> tuple[PyTree, ...]:
     """The arguments of u at a point, or at many points."""
     return point if type(point) is tuple else (point,)
+
+
+def as_arrays(given: PyTree) -> PyTree:
+    """Points with JAX's arrays in the place of lists and of NumPy's."""
+
+    def is_list(node: PyTree) -> bool:
+        return isinstance(node, list)
+
+    def as_array(leaf: PyTree) -> PyTree:
+        return jnp.asarray(leaf) if isinstance(leaf, list | np.ndarray) else leaf
+
+    return jax.tree.map(as_array, given, is_leaf=is_list)
 
 
 def count_of(points: Points) -> int:
@@ -95,26 +106,12 @@ def check_arguments(
     **Raises:** `ValueError` naming what it takes and what it would get.
     """
     given = arguments(points)
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return  # it has no signature to inspect
-    try:
-        signature.bind(*before, *given)
-    except TypeError:
-        words = ["1 argument", f"{len(given)} arguments"][len(given) > 1]
-        shapes = ", ".join(str(np.shape(leaf)) for leaf in jax.tree.leaves(points))
-        raise ValueError(
-            f"{what} takes ({', '.join(signature.parameters)}), and here it gets "
-            f"{''.join(f'{name} and ' for name in before)}{words} of points, of shape {shapes}: "
-            f"{_remedy(what, len(given), before)}."
-        ) from None
+    check_takes(what, function, given, {}, _remedy(what, len(given), before), before)
 
 
 def _remedy(what: str, arguments: int, before: tuple[str, ...]) -> str:
-    if arguments == 1 and before:
+    if arguments > 1:
+        return take_all(what)
+    if before:
         return f"write lambda {', '.join(before)}, x: …"
-    if arguments == 1:
-        return "give points as a tuple, with an array for each argument of u"
-    joined = ", or make it of a network of one vector: diffop.nn.JoinedInput(net)"
-    return f"let it take all of them{joined if what in ('u', 'the network') else ''}"
+    return "give points as a tuple, with an array for each argument of u"

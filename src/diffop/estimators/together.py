@@ -29,7 +29,7 @@ from .estimator import AbstractEstimator
 from .statistics import Draws, Stats, draws, standard_error_of, variance_of
 
 
-def exact(ops: PyTree) -> "Joint":
+def exact(ops: PyTree, *beside: Any) -> "Joint":
     """Several operators in one pass: `do.exact(ops)(u)(*args)` has the structure of `ops`.
 
     They share u's primal, the derivatives of its nonlinearities, and common jets. Use it to write a
@@ -38,6 +38,7 @@ def exact(ops: PyTree) -> "Joint":
     **Arguments:**
 
     - `ops`: a pytree of operators.
+    - `*beside`: nothing; operators and functions beside `ops` are refused.
 
     **Returns:**
 
@@ -55,6 +56,7 @@ def exact(ops: PyTree) -> "Joint":
         ```
     """
     flat_operators(ops)  # refuses what is not an operator
+    _check_alone("exact([A, B])", beside)
     return Joint(ops, None)
 
 
@@ -85,12 +87,23 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
         ```
     """
     operators, _ = flat_operators(ops)
+    _check_alone("estimate([A, B], key, n)", [key] if callable(key) else [])
     draw = make_draw(key, n, probes)
     for operator in operators:
         for parts, number in operator.leaves:
             if number is not None:
                 check_probes(parts, draw.probe)
     return Joint(ops, draw)
+
+
+def _check_alone(call: str, beside: Sequence[Any]) -> None:
+    """Refuses operators, or a function, beside the operators of a call."""
+    if beside:
+        got = "an operator" if is_operator(beside[0]) else kind_of(beside[0])
+        raise TypeError(
+            "several operators are given in one list or dict, and their function afterwards: "
+            f"do.{call}(u)(x); got {got} beside them."
+        )
 
 
 def flat_operators(ops: PyTree) -> tuple[list[Any], Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, TypeAlias
 
+import equinox as eqx
 import jax
 import numpy as np
 from jax.core import Tracer
@@ -101,4 +102,4 @@ def _sharded(condition: AnyCondition) -> AnyCondition:
     """The condition with its points divided over the mesh of a fit."""
     if not isinstance(condition, AtPoints):
         return condition
-    return condition._replace(points=shard_points(condition.points))
+    return eqx.tree_at(lambda c: c.points, condition, shard_points(condition.points))

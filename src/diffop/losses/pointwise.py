@@ -59,7 +59,7 @@ def of_condition(condition: AnyCondition, weight: int | float) -> Pointwise:
 
     def at_point(u: Callable, datum: PyTree) -> PyTree:
         points, values = chosen(datum, None)
-        one = condition._replace(points=points, values=values)
+        one = Condition(condition.operator, points, values, condition.weight)
         return misfit.residuals([one], share, u)
 
     return Pointwise(at_point, (condition.points, condition.values))

@@ -35,8 +35,10 @@ from ..operators.laplacian import Laplacian
 from ..operators.vector import Divergence, Gradient
 from ..streams import stream
 from ..terms.arguments import described
+from ..terms.one_point import noting_point
 
 WAYS = ("exact", "hutchinson", "sliced")
+_MODEL = "a model for score matching is a function of one point, net and not jax.vmap(net); it"
 
 
 def score_matching(
@@ -94,7 +96,8 @@ def score_matching(
 
 def _is_score(model: Callable, points: Float[Array, "n d"]) -> bool:
     """Whether a model's values are scores, not logarithms of densities."""
-    value = jax.eval_shape(model, jax.ShapeDtypeStruct(points.shape[1:], points.dtype))
+    with noting_point(_MODEL, points[0]):
+        value = jax.eval_shape(model, jax.ShapeDtypeStruct(points.shape[1:], points.dtype))
     shape = getattr(value, "shape", None)
     if shape not in ((), points.shape[1:]):
         raise ValueError(

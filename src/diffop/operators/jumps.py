@@ -12,10 +12,11 @@ from ..array_types import Key, Vector
 from ..jets.field_terms import LinearForm
 from ..jets.fields import Number
 from ..jets.point import Point
-from ..quadrature import AbstractJumps, Jump, StableJumps
+from ..quadrature import AbstractJumps, Jump, PoissonJumps, StableJumps
 from ..quadrature.stable import Radius
 from ..scalars import plain
 from ..streams import stream
+from ..terms.arguments import check_takes
 from ..terms.coefficients import times_scalar
 from ..terms.evaluate import apply
 from ..terms.nonlocal_terms import Nonlocal
@@ -90,7 +91,8 @@ class FractionalLaplacian(AbstractOfCoordinates):
         $(−Δ)^{α/2}$ times $exp(−λ|z|)$.
     - `argnum`, `dims`: which argument, and which of its coordinates.
 
-    **Raises:** `ValueError` for numbers out of range, and if `.exact` is applied.
+    **Raises:** `ValueError` for numbers out of range, and if `.exact` is applied; `TypeError`
+    without a radius.
 
     Sources: Kwaśnicki 2017, "Ten equivalent definitions of the fractional Laplace operator"; Guo,
     Wu, Yu and Zhou 2022, "Monte Carlo fPINNs", who split at a radius and take a difference in the
@@ -110,10 +112,17 @@ class FractionalLaplacian(AbstractOfCoordinates):
     """
 
     alpha: int | float = eqx.field(static=True, converter=plain)
-    radius: Radius = eqx.field(converter=plain, kw_only=True)
+    radius: Radius = eqx.field(converter=plain, default=None, kw_only=True)
     tempering: int | float = eqx.field(static=True, converter=plain, default=0.0, kw_only=True)
 
     def __check_init__(self) -> None:
+        if self.radius is None:
+            raise TypeError(
+                "FractionalLaplacian expects a radius, within which u has two derivatives around "
+                "each point, such as radius=1.0 for a smooth u, and radius=lambda x: 1 - "
+                "jnp.linalg.norm(x), the distance to the sphere, for a u with a kink there; got "
+                "none."
+            )
         self._jumps()  # checks the numbers
 
     def _jumps(self) -> StableJumps:
@@ -152,6 +161,9 @@ class JumpTerms(Nonlocal):
 
     def one(self, key: Key, u: Callable[..., PyTree], point: Point) -> PyTree:
         size, args, kwargs = self.dimension(point), point.args, point.kwargs
+        if isinstance(self.jumps, PoissonJumps):
+            remedy = "let it take a key, and then the arguments of u"
+            check_takes("draw of PoissonJumps", self.jumps.draw, args, kwargs, remedy, ("key",))
         large = self.jumps.large(stream(key, "large jumps"), size, *args, **kwargs)
         change = self._change(large, u, point)
         small = self.jumps.small(stream(key, "small jumps"), size, *args, **kwargs)

@@ -16,6 +16,7 @@ from ..jets.point import Point
 from ..terms.arguments import checked_argnum, checked_dims, checked_field
 from ..terms.derived_fields import matrix_of, row_divergence
 from ..terms.first_derivatives import jacobian_of
+from ..terms.one_point import noting_point
 from ..terms.rewriting import Slope
 from ..terms.term import Term, factor_term
 from .differential import DifferentialOperator
@@ -97,7 +98,8 @@ class _Embedded(eqx.Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Array:
         flat, unravel = ravel_pytree(jax.tree.map(jnp.asarray, args[self.argnum]))
-        jacobian = jacobian_of(lambda q: ravel_pytree(self.mapping(unravel(q)))[0], flat)
+        with noting_point("the mapping of LaplaceBeltrami.embedded", args[self.argnum]):
+            jacobian = jacobian_of(lambda q: ravel_pytree(self.mapping(unravel(q)))[0], flat)
         return jacobian.T @ jacobian
 
 

@@ -1,7 +1,7 @@
 """Probes that draw terms from parts of a sum: strata of neighbours, even steps, fixed terms."""
 
 from collections.abc import Iterable
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -145,7 +145,7 @@ class Split(AbstractTermProbe):
     name: ClassVar[str] = "split"
 
     def __init__(self, exact: Iterable[int]) -> None:
-        chosen = tuple(exact) if isinstance(exact, Iterable) else (None,)
+        chosen: tuple[Any, ...] = tuple(exact) if isinstance(exact, Iterable) else (None,)
         numbers = tuple(sorted(i.__index__() for i in chosen if hasattr(i, "__index__")))
         different = len(set(numbers)) == len(chosen)
         if not different or (numbers and numbers[0] < 0):

@@ -15,8 +15,19 @@ class CheckpointMismatchError(ValueError):
     """A checkpoint belongs to a fit with other settings, or to a model with other arrays."""
 
 
-def check_equal(path: pathlib.Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def check_equal(
+    path: pathlib.Path,
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    other: str = "another run",
+) -> None:
     """Checks that settings, or arrays, have not changed. A NaN equals itself.
+
+    **Arguments:**
+
+    - `path`: of the run or the checkpoint.
+    - `before`, `now`: by name.
+    - `other`: what it is of if they have changed.
 
     **Raises:** `CheckpointMismatchError` naming those that have.
     """
@@ -29,7 +40,7 @@ def check_equal(path: pathlib.Path, before: Mapping[str, Any], now: Mapping[str,
         ]
         differences += [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
         raise CheckpointMismatchError(
-            f"{path} is of another run ({'; '.join(differences)}); start anew in another "
+            f"{path} is of {other} ({'; '.join(differences)}); start anew in another "
             f"directory, or go on with equal settings{_of_precision(before, now)}."
         )
 

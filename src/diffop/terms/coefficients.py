@@ -15,8 +15,11 @@ from ..array_types import ScalarArray
 from ..arrays import times
 from ..jets.fields import Number, as_floating
 from ..jets.point import Point
+from .arguments import called_with_point
 
 ScalarCoefficient: TypeAlias = Number | ScalarArray
+
+_WHAT = "a coefficient c, as in c * L,"
 
 ZERO = Number(0)
 """Equal to 0, 0.0 and 0j as coefficients, and to no array, whose value may be learnt."""
@@ -66,7 +69,7 @@ def multiply(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoeffic
 
 def coefficient_at(function: Callable[..., Any], point: Point) -> Array:
     """A coefficient function at a point."""
-    value = jnp.asarray(point.value_of(function))
+    value = jnp.asarray(called_with_point(_WHAT, function, point.args, point.kwargs))
     if value.shape != ():
         raise ValueError(
             f"a coefficient function must return a scalar at a point; got shape {value.shape}. "

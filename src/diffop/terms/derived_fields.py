@@ -15,7 +15,7 @@ from jaxtyping import Array, PyTree
 
 from ..array_types import Vector
 from ..jets.field_terms import FactoredForm, MatrixForm
-from ..jets.fields import Field, apply_rows, resolve, resolve_vector
+from ..jets.fields import Field, apply_rows, expect_shape, resolve, resolve_vector
 from ..jets.index_terms import CoordinateTerms
 from ..jets.point import Point
 from ..jets.vector_terms import DivergenceTerms
@@ -109,7 +109,9 @@ def matrix_of(
     size = point.coordinates(argnum, dims, name)
     if callable(value) or hasattr(value, "matrix"):  # given by products, or by sparse columns
         return apply_rows(value, jnp.eye(size, dtype=point.dtype(argnum))).T
-    return value if value.ndim == 2 else jnp.broadcast_to(value, (size,))
+    if value.ndim == 2:
+        return value
+    return jnp.broadcast_to(expect_shape(value, ((), (size,), (size, size)), name), (size,))
 
 
 def row_divergence(

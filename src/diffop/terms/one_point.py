@@ -12,7 +12,7 @@ from jaxtyping import PyTree
 from ..jets.point import Point
 from ..scalars import checked_integer
 from ..tracebacks import short_tracebacks
-from .arguments import check_callable, checked_plan
+from .arguments import check_callable, check_takes, checked_plan, shapes_of, take_all
 
 R = TypeVar("R")
 
@@ -30,7 +30,7 @@ def applied(
     - `chunk`, `plan`: as for `Operator.exact`.
 
     If u itself fails at a point, but would not if it were mapped over the first axes of its
-    arguments, the error says that these are many points.
+    arguments, or of one of them, the error says that these are many points.
     """
     check_callable(u, beside)
     chunk = None if chunk is None else checked_integer(chunk, "chunk", 1)
@@ -42,17 +42,8 @@ def applied(
             with explaining_mistakes():
                 value = at(Point(args, kwargs, chunk, plan))
         except Exception as error:
-            if works(u, *args, **kwargs):
-                raise
-            shapes = ", ".join(str(np.shape(leaf)) for leaf in jax.tree.leaves((args, kwargs)))
-            if not works_mapped(u, *args, **kwargs):
-                error.add_note(f"u fails with arguments of shape {shapes}.")
-                raise
-            raise ValueError(
-                "an operator evaluates u at one point, and u fails with arguments of shape "
-                f"{shapes}; these are many points: map over them, such as "
-                "jax.vmap(L.exact(u))(points)."
-            ) from error
+            _explain(error, u, args, kwargs)
+            raise
         if _is_nothing(value):
             raise TypeError(
                 "u must return an array, or a pytree of arrays; got None: is its `return` missing?"
@@ -60,6 +51,58 @@ def applied(
         return value
 
     return at_one_point
+
+
+def _explain(error: Exception, u: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Adds a note to an error at a point, if it is known what to write.
+
+    **Raises:** `ValueError` if u takes another number of arguments, or one point at a time.
+    """
+    shapes = shapes_of((args, kwargs))
+    if works(u, *args, **kwargs):
+        if isinstance(error, TypeError) and "positional argument" in str(error):
+            error.add_note(
+                "functions in an operator, such as its coefficients, take the arguments of u, here "
+                f"{len(args)} of shape {shapes}."
+            )
+        return
+    each = "give the operator an argument for each, such as L.exact(u)(x, t)"
+    check_takes("u", u, args, kwargs, each if len(args) == 1 else take_all("u"))
+    many = _many(u, args, kwargs)
+    if not many:
+        error.add_note(f"u fails with arguments of shape {shapes}{_advice(args)}.")
+        return
+    raise ValueError(
+        "an operator evaluates u at one point, and u fails with arguments of shape "
+        f"{shapes}; these are many points{many}."
+    ) from error
+
+
+def _many(u: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """How to map over the first axes of all arguments, or of one of them; empty if u fails then,
+    too.
+    """
+    if works_mapped(u, *args, **kwargs):
+        return ": map over them, such as jax.vmap(L.exact(u))(points)"
+    for number, arg in enumerate(args):
+        before, after = args[:number], args[number + 1 :]
+        if works_mapped(lambda arg, b=before, a=after: u(*b, arg, *a, **kwargs), arg):
+            axes = ", ".join("0" if i == number else "None" for i in range(len(args)))
+            mapped = f"jax.vmap(L.exact(u), ({axes}))"
+            return f" in argument {number}: map over them alone, such as {mapped}"
+    return ""
+
+
+def _advice(args: tuple[Any, ...]) -> str:
+    """What to write for arguments that may not be what u expects."""
+    if any(type(arg) in (list, tuple) for arg in args):
+        return "; a list is a pytree of numbers: for one array write jnp.array([…])"
+    if jax.tree_util.all_leaves(args) and shapes_of(args) == "()":
+        return (
+            ", which is one number: a point with one coordinate is an array of shape (1,), and "
+            "many points have shape (count, d)"
+        )
+    return ""
 
 
 def _is_nothing(value: Any) -> bool:
@@ -97,6 +140,17 @@ def explaining_mistakes() -> Iterator[None]:
             "a function is called at one point, whose coordinates are x[0], x[1], …; x[:, 0] is "
             f"for many points at once: write x[0]. JAX says: {error}"
         ) from error
+
+
+@contextlib.contextmanager
+def noting_point(what: str, *args: PyTree) -> Iterator[None]:
+    """Adds a note to errors of a function of one point: what fails, and at which shape."""
+    try:
+        with explaining_mistakes():
+            yield
+    except Exception as error:
+        error.add_note(f"{what} fails at a point of shape {shapes_of(args)}.")
+        raise
 
 
 def works_mapped(u: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> bool:

@@ -334,7 +334,9 @@ class Checkpoints:
     def _read(self, step: int, notes: dict[str, Any], like: State) -> Saved:
         path = self.path(step)
         check_equal(path, notes["configuration"], self._configuration)
-        check_equal(path, notes["arrays"], kinds_by_place((like.model, like.optimiser)))
+        arrays_now = kinds_by_place((like.model, like.optimiser))
+        other = self._other_fit(notes, arrays_now)
+        check_equal(path, notes["arrays"], arrays_now, other)
         arrays = read_arrays(path, _numbers(like))
         state = State(
             step,
@@ -345,6 +347,14 @@ class Checkpoints:
             notes["compile_seconds"],
         )
         return Saved(state, notes["notes"])
+
+    def _other_fit(self, notes: dict[str, Any], arrays_now: dict[str, str]) -> str:
+        """What a checkpoint is of, if it has other arrays than these."""
+        now = self._made_of.get("optimiser")
+        same_optimiser = notes.get("made_of", {}).get("optimiser", now) == now
+        if same_optimiser or _of_model(notes["arrays"]) != _of_model(arrays_now):
+            return "another run"
+        return "a fit with another optimiser, whose state has other arrays"
 
     def _write(self, state: State, best: dict[str, Any], notes: dict[str, Any]) -> None:
         arrays = _numbers(state)
@@ -372,6 +382,11 @@ def _numbers(state: State) -> Arrays:
     """What is written of a state as arrays."""
     places = {"model": stored_numbers(state.model), "optimiser": stored_numbers(state.optimiser)}
     return {**places, "losses": [state.losses]}
+
+
+def _of_model(arrays: dict[str, str]) -> dict[str, str]:
+    """The model's part of the kinds of a state's arrays."""
+    return {place: kind for place, kind in arrays.items() if place.startswith("[0]")}
 
 
 def _mesh(state: State) -> dict[str, int]:

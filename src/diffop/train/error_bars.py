@@ -9,9 +9,16 @@ variance s_c² in the group c,
 
 The remaining residuals are (1 − H) ε with H = J J⁺. For a group of n_c residuals |r_c|² is about
 s_c² (n_c − tr H_cc): each group fits away as much noise as it has degrees of freedom.
+
+A group that is met nearly exactly, such as a condition at one point, has less than half a degree of
+freedom left, which tells nothing of its noise. It counts as exact, s_c = 0, if what is left of it
+is what the noise of the others leaves there: its residuals are then −H_cd ε_d, with squares of mean
+Σ_d s_d² |H_cd|². Otherwise its noise is not known.
 """
 
+import itertools
 import math
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
@@ -28,6 +35,7 @@ from ..losses.pointwise import Pointwise
 from ..terms.arguments import checked_key
 
 _NOTHING = 1e-6  # of the loss
+_DEVIATIONS = 3.0  # up to which residuals count as those of other noise
 
 
 def standard_errors(
@@ -47,7 +55,8 @@ def standard_errors(
     residuals of the equation and those of each condition have their own variances, so weights
     between them do no harm, and exact data have almost no noise. This needs more residuals than the
     fit has used up: more points of the equation, and more measurements, than make the network fit
-    anything.
+    anything. A condition at so few points that the model can meet it counts as exact, as long as
+    its residuals are not larger than the noise of the others explains.
 
     Directions that the residuals do not determine, such as most of a network's parameters, count as
     known because of the damping: a direction v with $|J v|²$ below it does not move. The quantities
@@ -74,10 +83,10 @@ def standard_errors(
     **Returns:** standard errors in the structure of `of(model)`.
 
     **Raises:** `TypeError` if the loss does not give the numbers whose squares it sums, if a
-    parameter or a quantity is not real, or if there is no quantity or no key. `ValueError` for a
-    damping that is negative or not finite, for a model that is not finite, if there are too many
-    residuals and parameters, or if nonzero residuals have no degrees of freedom left, so that
-    nothing is known about their noise.
+    parameter or a quantity is not real, or if there is no parameter, no quantity or no key.
+    `ValueError` for a damping that is negative or not finite, for a model that is not finite, if
+    there are too many residuals and parameters, or if residuals have no degrees of freedom left, so
+    that nothing is known about their noise, and are larger than the noise of the others explains.
 
     !!! example
 
@@ -100,31 +109,38 @@ def standard_errors(
     checked_key(key, "standard_errors")
     parameters, static = eqx.partition(model, eqx.is_inexact_array)
     theta, unravel = jax.flatten_util.ravel_pytree(parameters)
-    _check_parameters(theta)
+    _check_parameters(theta, model)
     shift = _checked_damping(damping, usual_damping(theta))
 
-    def groups(theta: Array) -> list[Float[Array, " entries"]]:
+    def groups(theta: Array) -> dict[str, Float[Array, " entries"]]:
         return _groups(loss, eqx.combine(unravel(theta), static), key)
 
     def asked(theta: Array) -> PyTree:
         return of(eqx.combine(unravel(theta), static))
 
     _check_real(jax.eval_shape(asked, theta))
-    sizes = [each.size for each in jax.eval_shape(groups, theta)]
-    if min(sum(sizes), theta.size) > most:
+    sizes = {name: each.size for name, each in jax.eval_shape(groups, theta).items()}
+    rows = sum(sizes.values())
+    if min(rows, theta.size) > most:
         raise ValueError(
             f"standard_errors expects at most {most} residuals or parameters, whose matrix it "
-            f"factorises, got {sum(sizes)} residuals and {theta.size} parameters; take fewer "
+            f"factorises, got {rows} residuals and {theta.size} parameters; take fewer "
             "points, or allow for more by most."
         )
-    found = _moved(groups, asked, theta, shift, sum(sizes) < theta.size)
-    noise = np.repeat(_variances(found, sizes), sizes)
+    found = _moved(groups, asked, theta, shift, rows < theta.size)
+    noise = _variances(found, sizes)
     return jax.tree.map(
         lambda moves: jnp.sqrt(moves**2 @ jnp.asarray(noise, moves.dtype)), found.moves
     )
 
 
-def _check_parameters(theta: Array) -> None:
+def _check_parameters(theta: Array, model: PyTree) -> None:
+    if not theta.size:
+        raise TypeError(
+            f"standard_errors expects a model with parameters, got {type(model).__name__}, which "
+            "has none; call standard_errors(of, model, loss, key=key), where of is a function of "
+            "the model."
+        )
     if jnp.iscomplexobj(theta):
         raise TypeError(
             "standard_errors expects real parameters, got complex ones; fit their real and "
@@ -168,11 +184,14 @@ class _Moved(NamedTuple):
 
     - `left`: the residuals.
     - `share`: the diagonal of H: the fraction of each residual's noise that the fit has absorbed.
+    - `left_vectors`, `weights`: U and w of H = U w Uᵀ.
     - `moves`: G J⁺, in the structure of the quantities, residuals along the last axes.
     """
 
     left: Float[Array, " rows"]
     share: Float[Array, " rows"]
+    left_vectors: Float[Array, "rows rank"]
+    weights: Float[Array, " rank"]
     moves: PyTree
 
 
@@ -181,7 +200,7 @@ def _moved(
     groups: Callable, asked: Callable, theta: Array, damping: Array | float, wide: bool
 ) -> _Moved:
     def residuals(theta: Array) -> Float[Array, " rows"]:
-        return jnp.concatenate(groups(theta))
+        return jnp.concatenate(list(groups(theta).values()))
 
     jacobian = jax.jacrev(residuals) if wide else jax.jacfwd(residuals)
     left, J = residuals(theta), jacobian(theta)
@@ -193,32 +212,67 @@ def _moved(
     gain = jnp.where(seen, 1 / (size + shift / size), 0)
     inverse = (Vt.T * gain[None]) @ U.T
     moves = jax.tree.map(lambda G: G @ inverse, jax.jacrev(asked)(theta))
-    return _Moved(left, U**2 @ (S * gain), moves)
+    return _Moved(left, U**2 @ (S * gain), U, S * gain, moves)
 
 
-def _variances(found: _Moved, sizes: list[int]) -> list[float]:
-    """The variance of the noise in each group."""
-    ends = np.cumsum(sizes)[:-1]
-    left, share = (np.split(np.asarray(each), ends) for each in (found.left, found.share))
-    total, variances = float(found.left @ found.left), []
-    for r, h in zip(left, share, strict=True):
-        square, free = float(r @ r), float(np.sum(1 - h))
-        # conditions that are met exactly, such as those at two ends, have no noise to estimate
-        if free < 0.5 and square > _NOTHING * total:
-            raise ValueError(
-                "standard_errors expects more residuals than the fit has used up, which tell of "
-                f"their noise, got {len(r)} residuals of which {free:.2g} are free; take more "
-                "points or measurements, or a smaller network."
-            )
-        variances.append(square / max(free, 0.5))
-    return variances
+def _variances(found: _Moved, sizes: dict[str, int]) -> Float[np.ndarray, " rows"]:
+    """The variance of the noise of each residual, alike in a group."""
+    left, share = np.asarray(found.left), np.asarray(found.share)
+    noise = np.zeros(len(left))
+    unknown: dict[str, slice] = {}
+    for name, rows in _slices(sizes).items():
+        free = float(np.sum(1 - share[rows]))
+        if free < 0.5:
+            unknown[name] = rows
+        else:
+            noise[rows] = left[rows] @ left[rows] / free
+    for name, rows in unknown.items():
+        _check_exact(found, name, rows, noise)
+    return noise
 
 
-def _groups(loss: Any, model: PyTree, key: PRNGKeyArray) -> list[Float[Array, " entries"]]:
-    """The residuals in groups, one for each array."""
+def _slices(sizes: dict[str, int]) -> dict[str, slice]:
+    """The rows of each group."""
+    ends = itertools.accumulate(sizes.values())
+    return {name: slice(end - sizes[name], end) for name, end in zip(sizes, ends, strict=True)}
+
+
+def _check_exact(found: _Moved, name: str, rows: slice, noise: Float[np.ndarray, " rows"]) -> None:
+    """Checks that nothing is left of a group but what the noise of the others leaves there."""
+    left, share = np.asarray(found.left), np.asarray(found.share)
+    square, total = float(left[rows] @ left[rows]), float(left @ left)
+    if square <= _NOTHING * total or square <= _DEVIATIONS**2 * _explained(found, rows, noise):
+        return
+    count, free = rows.stop - rows.start, float(np.sum(1 - share[rows]))
+    raise ValueError(
+        "standard_errors expects more residuals than the fit has used up, which tell of their "
+        f"noise, got {count} of {name} of which {free:.2g} are free, larger than the noise of "
+        "the other residuals explains; draw more points there (data_batch for conditions), take "
+        "more measurements or a smaller network, or fit until the loss is at its minimum."
+    )
+
+
+def _explained(found: _Moved, rows: slice, noise: Float[np.ndarray, " rows"]) -> float:
+    """The mean of the squares that the noise of other residuals leaves in a group."""
+    U, weights = np.asarray(found.left_vectors), np.asarray(found.weights)
+    return sum(float(((row * weights) @ U.T) ** 2 @ noise) for row in U[rows])
+
+
+def _groups(loss: Any, model: PyTree, key: PRNGKeyArray) -> dict[str, Float[Array, " entries"]]:
+    """The residuals in groups, one for each array, by its place."""
     if has_method(loss, "residuals"):
         tree = loss.residuals(model, key)
     else:
-        named = loss.pointwise(model, key).values()
-        tree = [[each(model) for each in ([g] if isinstance(g, Pointwise) else g)] for g in named]
-    return real_parts(tree)
+        named = loss.pointwise(model, key).items()
+        tree = {
+            name: [each(model) for each in ([g] if isinstance(g, Pointwise) else g)]
+            for name, g in named
+        }
+    places = [_spelt(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
+    return dict(zip(places, real_parts(tree), strict=True))
+
+
+def _spelt(path: Any) -> str:
+    """A place in a pytree, such as data[0]."""
+    place = re.sub(r"\['([^']*)'\]", r".\1", jax.tree_util.keystr(path))
+    return place.removeprefix(".") or "the loss"

@@ -186,13 +186,13 @@ class Robin(_AbstractPrescribed):
 
 @final
 class Initial(_AbstractPrescribed):
-    """u = value at time 0, or a derivative of u with respect to time.
+    """$∂ᵏu/∂tᵏ$ = value at time 0, by default u itself.
 
     **Arguments:**
 
     - `value`: as for [`diffop.pde.Dirichlet`][]; a function takes the whole point (x, …, 0).
     - `on`: a [`diffop.pde.SpaceTime`][].
-    - `order`: 0 for u, 1 for $∂u/∂t$.
+    - `order`: k for $∂ᵏu/∂tᵏ$: 0, which is the default, for u, 1 for $∂u/∂t$.
     - `component`, `weight`: as for `diffop.pde.Dirichlet`.
 
     **Raises:** as `diffop.pde.Dirichlet`, and `TypeError` for a domain without time.

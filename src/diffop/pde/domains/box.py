@@ -189,7 +189,9 @@ class Face(AbstractPart):
 
     @property
     def normal(self) -> Float[Array, " dim"]:
-        """The outward unit normal, the same at all points."""
+        """The outward unit normal, the same at all points: an array, and not a function of the
+        point as on other parts.
+        """
         return jnp.zeros(self.box.dim).at[self.axis].set(1.0 if self.end == "upper" else -1.0)
 
     @property

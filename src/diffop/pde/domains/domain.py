@@ -9,18 +9,25 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from ...complete import Complete
 from ...equations.points import OnePoint, Points
 from ...terms.arguments import is_function
-from ..sampling.rejection import restricted
+from ..sampling.rejection import ATTEMPTS, restricted
 from .sections import Section
 
 Normal: TypeAlias = Float[Array, " dim"] | Callable[..., Float[Array, " dim"]]
 """As `diffop.Directional` takes it: a constant vector, or a function of the point."""
 
+_NOWHERE = (
+    f"{ATTEMPTS:,} attempts found no point of the part of a boundary at which the function of "
+    "`where` is true, or too few; check the function."
+)
+
 
 class AbstractPart(Complete):
     """A part of a domain's boundary: points, and the outward normal at them.
 
-    - `normal`: the outward unit normal, as [`diffop.Directional`][] takes it: an array, or a
-        function of the point. None if there is none, such as at the corners of a box.
+    - `normal`: the outward unit normal, as [`diffop.Directional`][] takes it. It is an array,
+        `face.normal`, if it is the same at all points, as on a face of a box; elsewhere it is a
+        function of the point, `part.normal(x)`. None if there is none, such as at the corners of a
+        box.
     - `across`: the step from here to the opposite face, in the form of a point; None if there is no
         such face.
     - `argnum`: the argument of u to which the normal belongs, usually the only one, 0.
@@ -40,7 +47,7 @@ class AbstractPart(Complete):
     @property
     @abstractmethod
     def normal(self) -> Normal | None:
-        """The outward unit normal."""
+        """The outward unit normal: an array if it is constant, or else a function of the point."""
 
     @property
     @abstractmethod
@@ -114,7 +121,7 @@ class Where(AbstractPart):
 
     def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` points of the part, distributed like the whole part's points that are kept."""
-        return restricted(key, lambda key: self.part.sample(key, count), self.function)
+        return restricted(key, lambda key: self.part.sample(key, count), self.function, _NOWHERE)
 
 
 class AbstractDomain(Complete):

@@ -16,6 +16,10 @@ from ...streams import stream
 from ...versions import varying_axes
 
 ATTEMPTS = 10_000
+TOO_SMALL = (
+    f"{ATTEMPTS:,} attempts did not give the points that were asked for: the part of a domain is "
+    "empty, or so small that its box has to be drawn closer."
+)
 
 
 @final
@@ -28,7 +32,10 @@ class Attempt(NamedTuple):
 
 
 def accepted(
-    key: PRNGKeyArray, attempt: Callable[[PRNGKeyArray], Attempt], otherwise: str = ""
+    key: PRNGKeyArray,
+    attempt: Callable[[PRNGKeyArray], Attempt],
+    otherwise: str = "",
+    too_few: str = TOO_SMALL,
 ) -> Points:
     """Independent points of a distribution, conditioned on being kept: the first kept point of each
     sequence.
@@ -38,6 +45,7 @@ def accepted(
     - `key`: a key from `jax.random.key`.
     - `attempt`: draws as many points as are wanted.
     - `otherwise`: the error message if something is wrong with them.
+    - `too_few`: the error message if not enough points are kept.
 
     **Returns:** points.
 
@@ -67,20 +75,23 @@ def accepted(
     start = number, found, kept, ~unsound
     (_, found, kept, sound), points = lax.while_loop(lambda c: again(c[0]), body, (start, points))
     points = _checked(points, ~sound, otherwise)
-    return _checked(
-        points,
-        sound & (found < kept.size),
-        f"{ATTEMPTS:,} attempts did not give the points that were asked for: the part of a domain "
-        "is empty, or so small that its box has to be drawn closer.",
-    )
+    return _checked(points, sound & (found < kept.size), too_few)
 
 
 def restricted(
     key: PRNGKeyArray,
     draw: Callable[[PRNGKeyArray], Points],
     where: Callable[..., Bool[Array, ""]],
+    too_few: str = TOO_SMALL,
 ) -> Points:
     """Points at which a function of the point is true.
+
+    **Arguments:**
+
+    - `key`: a key from `jax.random.key`.
+    - `draw`: draws as many points as are wanted.
+    - `where`: the function.
+    - `too_few`: the error message if it is true at too few of them.
 
     **Raises:** `ValueError` for a function of other arguments, or that returns anything else.
     """
@@ -96,7 +107,7 @@ def restricted(
             )
         return Attempt(points, kept)
 
-    return accepted(key, attempt)
+    return accepted(key, attempt, too_few=too_few)
 
 
 def _checked(points: Points, wrong: Bool[Array, ""], message: str) -> Points:
