@@ -16,11 +16,15 @@ def norm_over_first(array: Any) -> jax.Array:
 
 
 def unit_near(array: Any) -> jax.Array:
-    """A power of two near the largest entry along the first axis; 1 if all are zero."""
+    """A power of two near the largest entry along the first axis; 1 if all are zero. It is made
+    without `jnp.frexp` and `jnp.ldexp`, which fail on explicit axes of a mesh with JAX 0.12.
+    """
     largest = lax.stop_gradient(jnp.max(jnp.abs(array), axis=0, initial=0))
-    some = (largest > 0) & jnp.isfinite(largest)
-    _, exponent = jnp.frexp(jnp.where(some, largest, jnp.ones_like(largest)))
-    return jnp.ldexp(jnp.ones_like(largest), exponent - 1)
+    limits = jnp.finfo(largest.dtype)
+    most = jnp.asarray(limits.max, largest.dtype) / 4  # the inverse of a larger one underflows
+    nearest = lax.reduce_precision(jnp.minimum(largest, most), limits.nexp, 0)
+    some = (largest >= limits.tiny) & jnp.isfinite(largest)
+    return jnp.where(some, nearest, jnp.ones_like(largest))
 
 
 def root_of(array: jax.Array) -> jax.Array:
