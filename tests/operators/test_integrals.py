@@ -416,6 +416,7 @@ test_what_is_wrong_is_said = refusals(
         ).estimate(jax.random.key(0), 2)(jnp.sum)(jnp.asarray(PLANE)),
         "a seed from 0 to": lambda: Sobol(16, seed=-1),
         "at least 1": lambda: GaussLegendre(0),
+        "a Gauss rule of 10000000 points in each of 1": lambda: GaussJacobi(n=10**7).nodes(1),
         "GaussJacobi expects n, at least 1": lambda: GaussJacobi(n=0),
         "lower end .* greater than -1, .* got -1": lambda: GaussJacobi(-1),
         "upper end .* finite .* got nan": lambda: GaussJacobi(upper=float("nan")),

@@ -77,6 +77,7 @@ class GaussLegendre(AbstractRule):
 
     def nodes(self, dim: int) -> Nodes:
         """The tensor product of the interval's points; the last coordinate changes fastest."""
+        _check_count(self.n, dim)
         points, weights = np.polynomial.legendre.leggauss(self.n)
         return _product((points + 1) / 2, weights / 2, dim)
 
@@ -89,7 +90,9 @@ class GaussJacobi(AbstractRule):
     With ξ as the fraction between the ends of a coordinate, the integrand is to be
     $ξ^{lower} (1 − ξ)^{upper}$ times a smooth function. In one coordinate the rule is exact if this
     function is a polynomial of degree 2n − 1. The kernel of the integral stays whole: the rule
-    divides its weights by these powers.
+    divides its weights by these powers. A kernel computes the distance to an end as a difference,
+    which costs digits for powers near −1: in single precision 16 points have six digits for −½ and
+    four for −0.9.
 
     **Arguments:**
 
@@ -137,19 +140,23 @@ class GaussJacobi(AbstractRule):
         """The tensor product of the interval's points; the last coordinate changes fastest."""
         import scipy.special  # takes a while, and others do not need it
 
+        _check_count(self.n, dim)
         points, weights = scipy.special.roots_jacobi(self.n, self.upper, self.lower)
         powers = (1 + points) ** self.lower * (1 - points) ** self.upper
         return _product((points + 1) / 2, weights / powers / 2, dim)
 
 
-def _product(points: Coordinates, weights: Coordinates, dim: int) -> Nodes:
-    """The tensor product of a rule for an interval; the last coordinate changes fastest."""
-    n = points.size
+def _check_count(n: int, dim: int) -> None:
     if n**dim > MOST:
         raise ValueError(
             f"a Gauss rule of {n} points in each of {dim} coordinates has more than {MOST:,} "
             "points; give the integral rule=diffop.quadrature.Sobol(1024), or estimate it."
         )
+
+
+def _product(points: Coordinates, weights: Coordinates, dim: int) -> Nodes:
+    """The tensor product of a rule for an interval; the last coordinate changes fastest."""
+    n = points.size
     digits = np.arange(n**dim)[:, None] // n ** np.arange(dim)[::-1] % n
     return points[digits], np.prod(weights[digits], axis=1)
 
