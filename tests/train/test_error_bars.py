@@ -165,6 +165,23 @@ def test_parts_have_noise_of_their_own():
 
 
 @pytest.mark.usefixtures("as_users_see_it")
+def test_groups_whose_places_are_spelt_alike():
+    """A name with a dot is not the place that it looks like."""
+
+    class Nested(Regression):
+        def residuals(self, model, key):
+            first, second = super().residuals(model, key).values()
+            return {"a": {"b": first}, "a.b": second}
+
+    parts = (X[:15], Y[:15], 1.0), (X[15:], Y[15:], 3.0)
+    theta = solved(np.concatenate([X[:15], 3 * X[15:]]), np.append(Y[:15], 3 * Y[15:]))
+    nested, flat = (
+        do.train.standard_errors(lambda t: t, theta, kind(*parts), key=KEY)
+        for kind in (Nested, Regression)
+    )
+    np.testing.assert_array_equal(nested, flat)
+
+
 def test_what_tells_nothing_of_its_noise_is_refused():
     message = (
         "standard_errors expects more residuals than the fit has used up, which tell of their "

@@ -246,8 +246,8 @@ def _check_exact(found: _Moved, name: str, rows: slice, noise: Float[np.ndarray,
     count, free = rows.stop - rows.start, float(np.sum(1 - share[rows]))
     raise ValueError(
         "standard_errors expects more residuals than the fit has used up, which tell of their "
-        f"noise, got {count} of {name} of which {free:.2g} are free, larger than the noise of "
-        "the other residuals explains; draw more points there (data_batch for conditions), take "
+        f"noise, got {count} of {_spelt(name)} of which {free:.2g} are free, larger than the noise "
+        "of the other residuals explains; draw more points there (data_batch for conditions), take "
         "more measurements or a smaller network, or fit until the loss is at its minimum."
     )
 
@@ -268,11 +268,10 @@ def _groups(loss: Any, model: PyTree, key: PRNGKeyArray) -> dict[str, Float[Arra
             name: [each(model) for each in ([g] if isinstance(g, Pointwise) else g)]
             for name, g in named
         }
-    places = [_spelt(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
+    places = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
     return dict(zip(places, real_parts(tree), strict=True))
 
 
-def _spelt(path: Any) -> str:
-    """A place in a pytree, such as data[0]."""
-    place = re.sub(r"\['([^']*)'\]", r".\1", jax.tree_util.keystr(path))
-    return place.removeprefix(".") or "the loss"
+def _spelt(place: str) -> str:
+    """A place in a pytree as users write it, such as data[0]. Two places may be spelt alike."""
+    return re.sub(r"\['([^']*)'\]", r".\1", place).removeprefix(".") or "the loss"
