@@ -1,4 +1,4 @@
-"""Calls that nothing compiles, as in a notebook: they keep no memory."""
+"""Calls that nothing compiles, as in a notebook: their values, and that they keep no memory."""
 
 import gc
 
@@ -41,3 +41,22 @@ def test_calls_keep_no_objects(name):
 
     before = objects_after_calls()
     assert objects_after_calls() - before <= 3 * CALLS
+
+
+FUNCTIONS = {
+    **{f.__name__: f for f in (jnp.tanh, jnp.sinc, jax.nn.softplus, jax.nn.silu, jax.nn.gelu)},
+    "log_ndtr": jax.scipy.special.log_ndtr,
+    "slogdet": lambda x: jnp.linalg.slogdet(jnp.diag(3 + x))[1],
+}
+
+
+@pytest.mark.parametrize("checked", [False, True], ids=["plain", "with JAX's checks"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_some_coordinates(name, checked, x64):
+    """Elementwise functions are computed where coordinates move, and nowhere else."""
+    x, dims = jnp.linspace(-0.7, 0.8, DIM), (1, 4)
+    u = lambda x: jnp.sum(FUNCTIONS[name](x) ** 2)
+    with jax.enable_checks(checked):
+        got = do.Laplacian(dims=dims).exact(u)(x)
+    expected = jnp.sum(jnp.diag(jax.jit(jax.hessian(u))(x))[jnp.array(dims)])
+    assert abs(got - expected) <= 1e-12 * abs(expected)

@@ -14,7 +14,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-from ..binding import bind_call, bind_program
+from ..binding import bind_call
 from ..primitive import Inner, Primitive, Rule
 from ..program import called
 from . import special
@@ -61,7 +61,7 @@ _SINC = Primitive(
     entrywise=True,
     slope=special.sinc_slope,
     in_range=float("inf"),
-    evaluate=bind_program,
+    evaluate=lambda _, operands: [jnp.sinc(*operands)],  # at any number of places
 )
 
 
