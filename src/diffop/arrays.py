@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
+from jax.export import is_symbolic_dim
 
 from .devices import is_explicit
 
@@ -31,6 +32,11 @@ def filled(operands: Sequence[Any], places: Iterable[int], values: Iterable[Any]
 def type_of(value: Any) -> np.dtype:
     """The type of an array, or of a value that can become one."""
     return jax.typeof(value).dtype
+
+
+def has_symbols(kind: Any) -> bool:
+    """Whether sizes in a type's shape are symbols (`jax.export`), which compare with no number."""
+    return any(map(is_symbolic_dim, getattr(kind, "shape", ())))
 
 
 def times(array: Any, number: float | int) -> Any:

@@ -192,15 +192,22 @@ def called_in(jaxpr):
     return found
 
 
-def test_plain_within_plain():
-    with kernels.plain("rows"):
-        assert seam.is_plain("rows") and not seam.is_plain("parts")
-        with kernels.plain("parts"):
-            assert seam.is_plain("rows") and seam.is_plain("parts")
-        assert not seam.is_plain("parts")
-    with kernels.plain(), kernels.plain("rows"):
-        assert seam.is_plain("parts")
-    assert not seam.is_plain("rows")
+def test_plain_within_plain(monkeypatch):
+    """Names that are switched off add up, and all of them stay all."""
+    for name in ("first", "second"):
+        monkeypatch.setitem(seam._KERNELS, name, seam.Kernel(instead=lambda _: "kernel"))
+
+    def called():
+        return [seam.call(name, lambda: "plain") for name in ("first", "second")]
+
+    with kernels.plain("first"):
+        assert called() == ["plain", "kernel"]
+        with kernels.plain("second"):
+            assert called() == ["plain", "plain"]
+        assert called() == ["plain", "kernel"]
+    with kernels.plain(), kernels.plain("first"):
+        assert called() == ["plain", "plain"]
+    assert called() == ["kernel", "kernel"]
 
 
 def test_functions_with_effects_are_called_as_they_are():

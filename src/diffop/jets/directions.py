@@ -3,6 +3,7 @@ position, not d numbers.
 """
 
 import functools
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, final
 
@@ -246,25 +247,21 @@ def to_tangents(directions: Directions, point: Point) -> tuple[Any, ...]:
     moving: list[Any] = [None] * len(point.args)
     for argnum, rows in directions.items():
         leaves, structure = jax.tree.flatten(point.args[argnum])
-        parts, start = [], 0
-        for leaf in leaves:
-            stop = start + jnp.size(leaf)
-            parts.append(_leaf_tangent(rows, start, stop, jnp.shape(leaf), jnp.asarray(leaf).dtype))
-            start = stop
+        starts = itertools.accumulate(map(jnp.size, leaves), initial=0)
+        parts = list(map(functools.partial(_leaf_tangent, rows), starts, leaves))
         moving[argnum] = jax.tree.unflatten(structure, parts)
     return tuple(moving)
 
 
-def _leaf_tangent(
-    rows: Rows, start: int, stop: int, shape: tuple[int, ...], dtype: Any
-) -> Coefficient:
-    """The part of the directions in the coordinates start … stop − 1."""
-    values = rows.values
+def _leaf_tangent(rows: Rows, start: int, leaf: Any) -> Coefficient:
+    """The part of the directions in a leaf's coordinates, from `start` on."""
+    values, shape, kind = rows.values, jnp.shape(leaf), jax.typeof(leaf).dtype
     if rows.positions is None:
-        part = values[:, start:stop] if stop - start != values.shape[1] else values
-        return taylor.Full(jnp.asarray(part).reshape(part.shape[0], *shape).astype(dtype))
+        size = jnp.size(leaf)
+        part = values[:, start : start + size] if size != values.shape[1] else values
+        return taylor.Full(jnp.asarray(part).reshape(part.shape[0], *shape).astype(kind))
     if not (isinstance(values, np.ndarray) and (values == 1).all()):
-        values = jnp.asarray(values).astype(dtype)
+        values = jnp.asarray(values).astype(kind)
     return of_part(rows.positions, values, start, shape)
 
 

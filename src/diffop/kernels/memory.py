@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import jax.extend.core as jex
+from jax.export import is_symbolic_dim
 
 from ..versions import inner_programs
 
@@ -14,7 +15,8 @@ def peak_bytes(closed: jex.ClosedJaxpr, inputs: Iterable[int] | None = None) -> 
     or on the inputs with some numbers.
 
     It is an upper bound, since what XLA fuses is not known. Values that do not depend on the inputs
-    (a transposed matrix) exist once for all points.
+    (a transposed matrix) exist once for all points. A size that is a symbol (`jax.export`) counts
+    as one.
     """
     every = closed.jaxpr.invars
     return _peak(closed.jaxpr, set(every if inputs is None else (every[n] for n in inputs)))
@@ -72,4 +74,5 @@ def _shapes(atoms: Any) -> list[tuple[int, ...]]:
 
 def _bytes(var: Any) -> int:
     aval = var.aval
-    return math.prod(aval.shape) * getattr(aval.dtype, "itemsize", 1) if aval.shape else 0
+    known = [size for size in aval.shape if not is_symbolic_dim(size)]
+    return math.prod(known) * getattr(aval.dtype, "itemsize", 1) if aval.shape else 0

@@ -8,7 +8,8 @@ one.
 So many points go through in parts, in a loop, each under `jax.checkpoint`. A part is large enough
 for its products to fill several cores. Products of wide layers take longer than making the pages
 that they fill, so they are kept for reverse mode. If a function is linearised once and applied many
-times, all points stay together, since each part would be pushed again in each application.
+times, all points stay together, since each part would be pushed again in each application. So they
+do where their number is not known, but a symbol (`jax.export`).
 
 A single mapped point, and a part of one point, is pushed without its axis, unless layers are wide:
 XLA on CPUs adds up over directions many times more slowly behind an axis of size one.
@@ -24,6 +25,7 @@ from typing import Any, TypeAlias
 
 import jax
 import jax.extend.core as jex
+from jax.export import is_symbolic_dim
 
 from ..versions import inner_programs, is_staged
 from . import device, halves, scaled_rows
@@ -74,6 +76,8 @@ def _batch(
 ) -> Outputs:
     along = {n: axis for n, axis in enumerate(axes) if axis is not None}
     (count,) = {operands[n].shape[axis] for n, axis in along.items()}
+    if is_symbolic_dim(count):
+        return mapped(operands, axes, jaxpr)
     wide = _goes_one_by_one(jaxpr.jaxpr)
     if count == 1 and not wide:
         alone = {"curves": curves, "policy": policy}

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
+from jax.export import is_symbolic_dim
 
 from ..arrays import filled
 
@@ -27,6 +28,13 @@ def in_a_loop(
     def at(point: Sequence[Any]) -> Sequence[Any]:
         return function(*filled(operands, along, point))
 
-    if len(points[0]) == 1:
+    if is_below(points[0].shape[0], 2):
         return [x[None] for x in at([lax.squeeze(x, (0,)) for x in points])]
     return lax.map(at, points, batch_size=None if size == 1 else size)
+
+
+def is_below(count: Any, number: float | int) -> bool:
+    """Whether there are fewer points than a number. Where the number of points is a symbol
+    (`jax.export`), they count as many.
+    """
+    return not is_symbolic_dim(count) and count < number

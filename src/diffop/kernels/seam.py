@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.interpreters import ad, batching, mlir
 
-from ..arrays import filled
+from ..arrays import filled, has_symbols
 from ..versions import named_axes
 
 Outputs: TypeAlias = Sequence[Any]
@@ -62,12 +62,6 @@ def plain(*names: str) -> Iterator[None]:
             yield
     finally:
         _SWITCHED_OFF.reset(token)
-
-
-def is_plain(name: str) -> bool:
-    """Whether a kernel is switched off."""
-    off = _SWITCHED_OFF.get()
-    return off is None or name in off
 
 
 @final
@@ -123,6 +117,11 @@ def better(name: str, **rules: Callable[..., Any]) -> None:
     _KERNELS[name] = Kernel(**rules)
 
 
+def _switched_on(name: str) -> Kernel | None:
+    off = _SWITCHED_OFF.get()
+    return None if off is None or name in off else _KERNELS.get(name)
+
+
 def names() -> tuple[str, ...]:
     """The names of all calls for which there is a kernel.
 
@@ -160,8 +159,9 @@ def call(name: str, function: Callable[..., Any], *operands: Any, **static: Any)
         do.kernels.call("nobody's", jnp.sum, jnp.arange(4))  # 6
         ```
     """
-    kernel = None if is_plain(name) else _KERNELS.get(name)
-    if kernel is None or not kernel.applies(*operands, **static):
+    kernel = _switched_on(name)
+    unknown = any(map(has_symbols, jax.tree.leaves(operands)))
+    if kernel is None or unknown or not kernel.applies(*operands, **static):
         return function(*operands, **static)
     if kernel.instead is not None:
         return kernel.instead(function, *operands, **static)
@@ -231,8 +231,7 @@ mlir.register_lowering(kernel_p, mlir.lower_fun(written_out, multiple_results=Tr
 
 
 def _rule(name: str, kind: str) -> Callable[..., Any] | None:
-    kernel = None if is_plain(name) else _KERNELS.get(name)
-    return None if kernel is None else getattr(kernel, kind)
+    return getattr(_switched_on(name), kind, None)
 
 
 def _batch(
@@ -257,11 +256,8 @@ def _jvp(
     )
 
 
-def _transpose(
-    cotangents: Any, *operands: Any, kernel: str, jaxpr: jex.ClosedJaxpr, static: Any
-) -> list[Any]:
+def _transpose(cotangents: Any, *operands: Any, jaxpr: jex.ClosedJaxpr, **_: Any) -> list[Any]:
     """The transpose of the program. A mapped call has become products without points by then."""
-    del kernel, static
     linear = [n for n, operand in enumerate(operands) if ad.is_undefined_primal(operand)]
 
     def of_linear(*values: Any) -> list[Any]:

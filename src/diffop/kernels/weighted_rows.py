@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
+from .points import is_below
 from .rows import NAME as ROWS, flat_dot
 from .seam import Outputs, better, call, mapped
 
@@ -40,7 +41,7 @@ def _batch(operands: Any, axes: Any, *, jaxpr: Any, axis: int, **params: Any) ->
     numbers, rows, matrix = operands
     shared = axes[1] is None and axes[2] is None and float(jnp.finfo(numbers.dtype).max) > LARGE
     width = matrix.shape[1 - axis]
-    if not shared or numbers.shape[axes[0]] < ENOUGH * width:
+    if not shared or is_below(numbers.shape[axes[0]], ENOUGH * width):
         return mapped(operands, axes, jaxpr)
     # a product of two factors: its gradients are products too, without broadcasts
     together = lax.dot_general(rows, matrix, (((), ()), ((1,), (axis,))), **params)

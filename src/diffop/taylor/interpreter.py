@@ -10,6 +10,7 @@ from jax import lax
 from jax.core import Tracer
 from jax.extend import source_info_util
 
+from ..arrays import has_symbols
 from ..coefficients.blocks import Blocks
 from ..devices import is_divided
 from ..source import Source
@@ -72,7 +73,7 @@ class Walk:
         self.moving: set[int] = set()
         self._token = object()
         for variable, value in enumerate(operands):
-            if self.uses.is_read(variable):
+            if self.uses.left[variable]:
                 self.store(variable, value)
 
     def push(self, step: Step) -> None:
@@ -151,7 +152,7 @@ def _takes_rows(value: Value | None) -> bool:
     if is_divided(jax.typeof(value.primal)):
         return False
     terms = [term for series in value.series for term in series]
-    return value.primal.size <= _FEW or not any(isinstance(term, Blocks) for term in terms)
+    return not any(isinstance(term, Blocks) for term in terms) or value.primal.size <= _FEW
 
 
 def _following_largest(stopped: Any, value: Bundle, families: Sequence[Family]) -> Value:
@@ -189,7 +190,7 @@ def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> 
     # a reference is an operand to which an equation may write
     changed = [*eqn.outvars, *(var for var in eqn.invars if hasattr(var.aval, "inner_aval"))]
     if any(map(is_moving, values)) and any(map(_is_differentiable, changed)):
-        if not any(is_divided(var.aval) for var in eqn.outvars):
+        if not any(is_divided(var.aval) or has_symbols(var.aval) for var in eqn.outvars):
             return rule_of(eqn)(families, eqn, values)
         dense = [dense_value(value, families, eqn.primitive.name) for value in values]
         return [laid_out(families, value) for value in rule_of(eqn)(families, eqn, dense)]

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
@@ -179,28 +180,20 @@ def _is_one_number(var: Any) -> bool:
 
 @final
 class Uses:
-    """The readers of each variable, which tell when it is no longer needed."""
+    """The readers of each variable, and how many are `left`: later steps, and the caller."""
 
     def __init__(self, program: Program) -> None:
         self.readers: dict[int, list[int]] = {}
-        self._left: dict[int, int] = {}
+        self.left = Counter(atom for atom in program.outputs if isinstance(atom, int))
         for number, step in enumerate(program.steps):
             for variable in set(step.variables):
                 self.readers.setdefault(variable, []).append(number)
-                self._left[variable] = self._left.get(variable, 0) + 1
-        for atom in program.outputs:
-            if isinstance(atom, int):
-                self._left[atom] = self._left.get(atom, 0) + 1
-
-    def is_read(self, variable: int) -> bool:
-        """Whether a later step, or the caller, reads it."""
-        return self._left.get(variable, 0) > 0
+                self.left[variable] += 1
 
     def done(self, step: Step) -> list[int]:
         """The variables that nothing needs after a step."""
-        for variable in set(step.variables):
-            self._left[variable] -= 1
-        return [v for v in {*step.variables, *step.writes} if not self.is_read(v)]
+        self.left.subtract(set(step.variables))
+        return [v for v in {*step.variables, *step.writes} if not self.left[v]]
 
 
 def stretches(

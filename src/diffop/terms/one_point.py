@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from ..arrays import has_symbols
 from ..jets.point import Point
 from ..scalars import checked_integer
 from ..tracebacks import short_tracebacks
@@ -56,10 +57,17 @@ def applied(
 def _explain(error: Exception, u: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Adds a note to an error at a point, if it is known what to write.
 
-    **Raises:** `ValueError` if u takes another number of arguments, or one point at a time.
+    **Raises:** `ValueError` if u takes another number of arguments, or one point at a time, and if
+    sizes of a point are symbols.
     """
     shapes = shapes_of((args, kwargs))
     if works(u, *args, **kwargs):
+        if any(map(has_symbols, map(jax.typeof, jax.tree.leaves(args)))):
+            raise ValueError(
+                "an operator has to know how many coordinates a point has, and here a shape is "
+                f"{shapes}, with a symbol of jax.export: fix the sizes of a point; the number of "
+                "points may be a symbol, in jax.vmap(L.exact(u))(points)."
+            ) from error
         if isinstance(error, TypeError) and "positional argument" in str(error):
             error.add_note(
                 "functions in an operator, such as its coefficients, take the arguments of u, here "

@@ -22,6 +22,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ...arrays import has_symbols
 from ...coefficients.blocks import Blocks, moves_several
 from ...devices import is_divided
 from ..arithmetic import densify
@@ -36,7 +37,7 @@ from ..coefficients import (
     on_array,
     zeros,
 )
-from ..interpreter import Walk, interpret
+from ..interpreter import Walk, run_program
 from ..program import Step, flatten, stretches
 from ..seeds import basis
 from .cost import Live
@@ -52,9 +53,11 @@ def interpret_replacing(
     families of the outputs.
     """
     replaceable = [index for index, family in enumerate(families) if family.replaceable]
-    if not replaceable:
-        return interpret(closed.jaxpr, closed.consts, families, operands), families
-    walk = Walk(flatten(closed.jaxpr, closed.consts), families, operands)
+    program = flatten(closed.jaxpr, closed.consts)
+    unknown = any(has_symbols(var.aval) for step in program.steps for var in step.eqn.outvars)
+    if unknown or not replaceable:
+        return run_program(program, families, operands), families
+    walk = Walk(program, families, operands)
     return _Replacement(walk, replaceable).outputs(), tuple(walk.families)
 
 

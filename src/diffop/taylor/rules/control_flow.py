@@ -161,7 +161,7 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
         step,
         carry,
         rows,
-        length=params["length"],
+        length=None if rows else params["length"],  # JAX takes no symbol that it can infer
         reverse=params["reverse"],
         unroll=params["unroll"],
     )
