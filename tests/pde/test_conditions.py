@@ -311,6 +311,9 @@ test_errors = refusals(
         "^Matching expects an operator, .* got None": lambda: do.equations.Matching(
             None, jnp.zeros((1, 1)), jnp.ones(1)
         ).misfit(jnp.sum),
+        r"^Sampled expects an estimate, .*; got Δ of type Laplacian": lambda: do.equations.Sampled(
+            do.Laplacian(), jnp.zeros((1, 1)), jnp.zeros(1)
+        ),
         "a condition expects a number as its weight, got 'x'": lambda: do.pde.Dirichlet(
             0.0, on=WALL, weight="x"
         ),

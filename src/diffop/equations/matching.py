@@ -1,8 +1,9 @@
 """Conditions that values at two points are equal, as for periodic boundaries."""
 
 from collections.abc import Callable
-from typing import NamedTuple, final
+from typing import final
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
@@ -10,26 +11,20 @@ from jaxtyping import Array, Float, Shaped
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
 from .condition import Condition, check_operator
-from .points import OnePoint, Points, at_each, check_arguments, chosen
-
-
-def _check_step(points: Points, step: OnePoint) -> None:
-    of_one = jax.tree.map(lambda x: x.shape[1:], points)
-    if jax.tree.map(jnp.shape, step) != of_one:
-        raise ValueError(
-            f"Matching expects a step in the form of one point, with arrays of shape {of_one}; got "
-            f"{step!r}."
-        )
+from .points import OnePoint, Points, as_arrays, at_each, check_arguments, chosen
 
 
 @final
-class Matching(NamedTuple):
+class Matching(eqx.Module):
     """Equal values at two points: `operator.exact(u)(x) = operator.exact(u)(x + step)`.
 
     - `operator`: whose values are compared.
     - `points`: as for [`diffop.equations.Condition`][].
     - `step`: from each point to its partner, in the form of one point: shape `(dim,)`.
     - `weight`: its weight beside the problem's other conditions.
+
+    **Raises:** `TypeError` for anything but an operator; `ValueError` for a step that is not in the
+    form of one point.
 
     !!! example
 
@@ -43,16 +38,21 @@ class Matching(NamedTuple):
     """
 
     operator: Operator | NonlinearOperator
-    points: Points
-    step: OnePoint
+    points: Points = eqx.field(converter=as_arrays)
+    step: OnePoint = eqx.field(converter=as_arrays)
     weight: int | float = 1.0
 
-    def misfit(self, u: Callable) -> Float[Array, ""]:
-        """The misfit: the weight times the mean over the points of the squared difference.
+    def __check_init__(self) -> None:
+        check_operator("Matching", self.operator)
+        of_one = jax.tree.map(lambda x: jnp.shape(x)[1:], self.points)
+        if jax.tree.map(jnp.shape, self.step) != of_one:
+            raise ValueError(
+                "Matching expects a step in the form of one point, with arrays of shape "
+                f"{of_one}; got {self.step!r}."
+            )
 
-        **Raises:** `ValueError` for a step that is not in the form of one point; `TypeError` for
-        anything but an operator.
-        """
+    def misfit(self, u: Callable) -> Float[Array, ""]:
+        """The misfit: the weight times the mean over the points of the squared difference."""
         return self._prescribed(u).misfit(u)
 
     def residuals(self, u: Callable) -> Shaped[Array, "count ..."]:
@@ -61,9 +61,7 @@ class Matching(NamedTuple):
 
     def _prescribed(self, u: Callable) -> Condition:
         """The values at the partners, as a condition at the points."""
-        check_operator("Matching", self.operator)
         check_arguments("u", u, self.points)
-        _check_step(self.points, self.step)
         steps = chosen(self.step, None)
         partners = jax.tree.map(lambda x, step: x + step.astype(x.dtype), self.points, steps)
         there = at_each(self.operator.exact(u), partners)

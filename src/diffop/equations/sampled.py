@@ -1,20 +1,22 @@
 """Conditions on values of which only an unbiased estimate is known, such as integrals."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias, final
+from typing import TypeAlias, final
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..estimators.together import Joint
 from ..operators.estimate import Estimate
+from ..terms.arguments import described
 from .condition import Condition
 from .matching import Matching
-from .points import Points, at_each, check_arguments
+from .points import Points, as_arrays, at_each, check_arguments
 
 
 @final
-class Sampled(NamedTuple):
+class Sampled(eqx.Module):
     """A condition on the mean of an estimate: `operator(u)(x) = v` at points x.
 
     The mean of the squared misfit of an estimate includes the variance of the draws. So the misfit
@@ -23,6 +25,8 @@ class Sampled(NamedTuple):
 
     - `operator`: an estimate with at least two draws.
     - `points`, `values`, `weight`: as for [`diffop.equations.Condition`][].
+
+    **Raises:** `TypeError` for anything but an estimate.
 
     !!! example
 
@@ -38,9 +42,16 @@ class Sampled(NamedTuple):
     """
 
     operator: Estimate
-    points: Points
-    values: Float[Array, "count ..."]
+    points: Points = eqx.field(converter=as_arrays)
+    values: Float[Array, "count ..."] = eqx.field(converter=as_arrays)
     weight: int | float = 1.0
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.operator, Estimate):
+            raise TypeError(
+                "Sampled expects an estimate, such as diffop.Laplacian().estimate(key, n=2); got "
+                f"{described(self.operator)}. Exact values are prescribed by a Condition."
+            )
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
         """An unbiased estimate of the misfit: the weight times the mean over the points of
