@@ -23,6 +23,11 @@ def as_array(value: Any) -> jax.Array:
     return value if isinstance(value, jax.Array) else jnp.asarray(value)
 
 
+def known_or_traced(value: Any) -> Any:
+    """A value as an array: lists and numbers as one that is known while tracing."""
+    return value if isinstance(value, jax.Array) else np.asarray(value)
+
+
 def filled(operands: Sequence[Any], places: Iterable[int], values: Iterable[Any]) -> list[Any]:
     """Operands, with other values at some places."""
     replaced = dict(zip(places, values, strict=True))

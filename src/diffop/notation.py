@@ -3,7 +3,7 @@
 from typing import Any
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_SUBSCRIPTS = str.maketrans("0123456789,:", "₀₁₂₃₄₅₆₇₈₉,:")
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def superscript(number: int) -> str:

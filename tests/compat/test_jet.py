@@ -101,6 +101,8 @@ def test_errors(as_users_see_it):
             ValueError, match=r"series of one length K >= 1 .* got lengths \[1, 2\]"
         ):
             call((0.0, 0.0), (one, two))
+        with pytest.raises(ValueError, match=r"series of one length .* got lengths \[0, 1\]"):
+            call((0.0, 0.0), ([], one))
         with pytest.raises(ValueError, match="one series for each primal; got 2 primals and 1 ser"):
             call((0.0, 0.0), (one,))
         with pytest.raises(TypeError, match="a point to differentiate at must be floating"):

@@ -170,3 +170,11 @@ def test_division_by_a_known_number(of, dtype):
 def test_the_slope_of_a_power_out_of_range_is_infinite():
     """It is not taken for that of a root at ∞, which is 0."""
     assert do.Partial().exact(lambda t: t**-3.5)(jnp.array(1e-200)) == -jnp.inf
+
+
+@pytest.mark.parametrize("exponent", [np.inf, -np.inf, np.nan, 1e7, 1e150, -1e150])
+def test_powers_out_of_range(exponent):
+    """They are what JAX makes of them."""
+    u, x = lambda x: jnp.sum(x**exponent), jnp.array([0.5, 1.5])
+    np.testing.assert_array_equal(do.Gradient().exact(u)(x), jax.grad(u)(x))
+    np.testing.assert_array_equal(do.Partial(0, 2).exact(u)(x), jax.hessian(u)(x)[0, 0])

@@ -1,5 +1,7 @@
 """Structured tangents that do not fit their argument are refused where that is known."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -77,7 +79,7 @@ def test_values_of_another_kind(kind, form):
         pushed(VALUES[form](kind))
 
 
-@pytest.mark.parametrize("weights", [np.float32(2.0), [1.0, 1.0]])
+@pytest.mark.parametrize("weights", [np.float32(2.0), [1.0, 1.0], np.ones((1, 2, 2))])
 def test_weights_that_are_no_array(weights, as_users_see_it):
     with pytest.raises(ValueError, match=r"weights must be an array \(n,\) or \(m, n\)"):
         do.taylor.Jets(((jnp.ones((2, 3)),), (None,)), weights=weights)
@@ -119,3 +121,57 @@ def test_directions_without_entries():
     jets = do.taylor.Jets(((entries(np.zeros((2, 0), int)),), (None,)), weights=np.ones(2))
     _, (orders,) = do.taylor.push(lambda x: jnp.sum(x**3), (jnp.ones(3),), [jets])
     assert [float(np.sum(np.abs(each))) for each in orders] == [0, 0]
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int64", "uint32"])
+@pytest.mark.parametrize("known", [True, False])
+def test_positions_of_any_integers(known, kind, x64):
+    """Sizes of the argument may be no numbers of their type."""
+    size = 70_000
+    positions = np.array([[2], [100], [3]], kind)
+
+    def summed(positions):
+        v = taylor.entries(positions, jnp.ones((3, 1)), (size,))
+        jets = taylor.Jets(((v,), (None,)), weights=np.ones(3))
+        (_, second) = taylor.push(lambda x: jnp.sum(x**3), (jnp.ones(size),), [jets]).derivatives[0]
+        return second
+
+    assert (summed(positions) if known else jax.jit(summed)(positions)) == 18
+
+
+def test_positions_that_are_no_integers():
+    with pytest.raises(TypeError, match="positions of entries must be integers; got float64"):
+        entries([[0.5], [1.0]])
+
+
+def test_positions_in_lists(as_users_see_it):
+    positions: Any = [[0], [2]]
+    values: Any = [[1.0], [1.0]]
+    assert float(pushed(taylor.entries(positions, values, (3,)))) == 24
+
+
+def test_a_first_argument_that_stays():
+    """It has a tangent, which is zero."""
+    jets = taylor.Jets(((taylor.Zero(), taylor.basis((3,))), (None, None)), weights=np.ones(3))
+    x, y = jnp.ones(2), jnp.ones(3)
+    (_, second) = taylor.push(lambda x, y: x[0] * jnp.sum(y**3), (x, y), [jets]).derivatives[0]
+    assert second == 18
+
+
+@pytest.mark.parametrize("beside", ["a name", jax.random.key(0), None])
+def test_a_matrix_in_chunks_beside_other_arguments(beside, as_users_see_it):
+    """Σ_ij C_ij ∂_i∂_j of Σ x_k³ is 6 Σ C_ii x_i."""
+    rows: Any = [[1.0, 2.0, 0.0], [2.0, 3.0, 1.0], [0.0, 1.0, 5.0]]
+    C = taylor.Matrix(rows)
+    jets = taylor.Jets(((jnp.eye(3), None), (None, None)), C, top_only=True)
+    u = lambda x, _: jnp.sum(x**3)
+    for chunk in (None, 2):
+        pushed = taylor.push(u, (jnp.arange(1.0, 4.0), beside), [jets], chunk)
+        assert pushed.derivatives[0][1] == pytest.approx(6 * (1 + 3 * 2 + 5 * 3))
+
+
+def test_nothing_in_chunks():
+    jets = taylor.Jets(((taylor.basis((3,)),), (None,)), weights=np.ones(3), top_only=True)
+    for chunk in (None, 2):
+        pushed = taylor.push(lambda x: None, (jnp.ones(3),), [jets], chunk)
+        assert pushed.derivatives == [(None, None)]

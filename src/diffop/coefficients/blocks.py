@@ -272,10 +272,10 @@ def _dense(block: Block, shape: tuple[int, ...], dtype: Any) -> Any:
     array = _padded(array, [(own.get(c), c) for c in rest], block, shape, len(linked))
     if not linked:
         return array
-    places = dict(zip(touched, _places(block, linked, touched), strict=True))
+    places = coordinates(Block(None, tuple(block.axes[a] for a in linked), block.origin))
     if touched[-1] - touched[0] + 1 == len(touched):  # NumPy leaves neighbours where they are
         array = jnp.moveaxis(array, range(len(linked)), range(touched[0], touched[0] + len(linked)))
-    index = tuple(places.get(c, slice(None)) for c in range(len(shape)))
+    index = tuple(places[c] if c in touched else slice(None) for c in range(len(shape)))
     return zeros_for(array, shape, dtype).at[index].add(array)
 
 
@@ -312,9 +312,3 @@ def _padded(
     if all(pad == (0, 0, 0) for pad in pads):
         return array
     return lax.pad(array, array.dtype.type(0), pads)
-
-
-def _places(block: Block, linked: Sequence[int], touched: Sequence[int]) -> tuple[Any, ...]:
-    part = Block(None, tuple(block.axes[a] for a in linked), block.origin)
-    found = coordinates(part)
-    return tuple(found[c] for c in touched)

@@ -182,9 +182,10 @@ class TiedProduct:
     def fuse(self, names: tuple[int, ...]) -> None:
         """Makes one axis of several."""
         sizes = [self.sizes[n] for n in names]
-        if math.prod(sizes) > _MOST:
+        size = math.prod(sizes)
+        if size > _MOST:
             raise Unstructured
-        new, size = self.new_axis(math.prod(sizes)), math.prod(sizes)
+        new = self.new_axis(size)
         self._each_operand(names, lambda each: each.fused(names, new, self.sizes))
         for name, places in zip(names, np.indices(sizes, np.int32), strict=True):
             table = known(places.reshape(-1))

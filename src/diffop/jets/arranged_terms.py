@@ -68,7 +68,7 @@ class HessianTerms(Located, ArrangedTerms):
         )
 
     def arrange(self, values: Sequence[PyTree], point: Point) -> PyTree:
-        size = int((2 * len(values)) ** 0.5)  # d(d + 1)/2 lies between d²/2 and (d + 1)²/2
+        size = self.dimension(point)
         upper = np.zeros((size, size), np.int32)
         upper[np.triu_indices(size)] = np.arange(len(values))
         order = np.arange(size) if self.dims is None else np.argsort(np.argsort(self.dims))
@@ -100,9 +100,6 @@ class CurlTerms(Located, ArrangedTerms):
     @property
     def symbol(self) -> str:
         return f"curl{self.mark}"
-
-    def count(self, point: Point) -> int:
-        return self.dimension(point)
 
     def derivatives(self, point: Point) -> tuple[Derivative, ...]:
         self.count(point)

@@ -131,10 +131,7 @@ def _combine_rows(parts: Sequence[tuple[int | float, Rows]], argnum: int, point:
         values = _concatenate([rows.values * a for a, rows in parts], axis=1)
         return Rows(values, _concatenate(positions, axis=1))
     dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
-    total = jnp.zeros((count({argnum: parts[0][1]}), size), dtype)
-    for a, rows in parts:
-        total = total + a * rows.dense(size, dtype) if a else total
-    return Rows(total)
+    return Rows(functools.reduce(jnp.add, [a * rows.dense(size, dtype) for a, rows in parts]))
 
 
 def _all_positions(rows: Iterable[Rows]) -> list[Positions] | None:

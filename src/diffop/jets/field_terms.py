@@ -23,7 +23,7 @@ from .fields import (
     resolve_vector,
 )
 from .point import Point
-from .terms import TRACE, Located, ProbedTerms, Target, Terms
+from .terms import Located, ProbedTerms, Terms
 from .weighted_jets import WeightedJets, added_up, terms_along
 
 Multiply: TypeAlias = Callable[[Array], Array]
@@ -54,9 +54,8 @@ class LinearForm(Located, Terms):
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         b = resolve_vector(self.field, point, self.argnum, "b of Directional")
         expect_shape(b, ((self.dimension(point),),), "b of Directional")
-        n = 1 if index is None else index.shape[0]
-        rows = self.embed(jnp.broadcast_to(b, (n, *b.shape)), point)
-        return terms_along([{self.argnum: rows}], np.ones(n), self.exponents)
+        rows = self.embed(b[None], point)
+        return terms_along([{self.argnum: rows}], np.ones(1), self.exponents)
 
 
 @final
@@ -96,9 +95,6 @@ class QuadraticTerms(ProbedTerms):
     @property
     def constant(self) -> bool:
         return is_constant(self.field)
-
-    def target(self, power: int) -> Target | None:
-        return TRACE if power == 1 else None
 
     @abstractmethod
     def split(self, point: Point) -> tuple[Multiply, Multiply]:

@@ -43,9 +43,6 @@ class PowerSum(ProbedTerms):
     def number(self) -> int | None:
         return None if self.dims is None else len(self.dims)
 
-    def count(self, point: Point) -> int:
-        return self.dimension(point)
-
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         return self.along_basis(point, index, self.power)
 
@@ -99,9 +96,8 @@ class Monomial(Terms, ArrangedTerms):
 
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         self.count(point)
-        n = 1 if index is None else index.shape[0]
-        slots = [basis_directions(argnum, np.full(n, i)) for (argnum, i), _ in self.alpha]
-        return terms_along(slots, np.ones(n), self.exponents)
+        slots = [basis_directions(argnum, np.array([i])) for (argnum, i), _ in self.alpha]
+        return terms_along(slots, np.ones(1), self.exponents)
 
     def derivatives(self, point: Point) -> tuple[Derivative, ...]:
         self.count(point)

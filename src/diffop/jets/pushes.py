@@ -172,9 +172,7 @@ def _most(members: Sequence[WeightedJets], point: Point) -> float:
     type of the arguments, the values multiplied by it may be as far from one themselves.
     """
     moving = {argnum for jets in members for slot in jets.tangents.values() for argnum in slot}
-    kinds = [point.dtype(argnum) for argnum in moving]
-    floating = [kind for kind in kinds if jnp.issubdtype(kind, jnp.inexact)]
-    return math.sqrt(min((float(jnp.finfo(kind).max) for kind in floating), default=1.0))
+    return math.sqrt(min(float(jnp.finfo(point.dtype(argnum)).max) for argnum in moving))
 
 
 def _stacked_weights(weights: Sequence[Any]) -> Any:

@@ -98,6 +98,9 @@ class Located(Factor):
         """The number of these coordinates; checks that the argument has them."""
         return point.coordinates(self.argnum, self.dims, self)
 
+    def count(self, point: Point) -> int:
+        return self.dimension(point)
+
     def positions(self, point: Point, index: Any = None) -> Any:
         """The positions of these coordinates in the argument, or of some of them by number."""
         total = point.coordinates(self.argnum, self.dims, self)
@@ -170,9 +173,9 @@ class ProbedTerms(Located, Terms):
     terms.
     """
 
-    @abstractmethod
     def target(self, power: int) -> Target | None:
         """The moment that directions need for this power of the factor; None if none is known."""
+        return TRACE if power == 1 else None
 
     @abstractmethod
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:

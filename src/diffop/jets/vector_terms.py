@@ -7,7 +7,7 @@ import equinox as eqx
 from ..array_types import SubRows, TermNumbers
 from .fields import Field, is_constant
 from .point import Point
-from .terms import TRACE, Located, ProbedTerms, Target
+from .terms import Located, ProbedTerms
 from .weighted_jets import WeightedJets
 
 
@@ -31,9 +31,6 @@ class GradientTerms(Located):
     def constant(self) -> bool:
         return self.field is None or is_constant(self.field)
 
-    def count(self, point: Point) -> int:
-        return self.dimension(point)
-
 
 @final
 class DivergenceTerms(ProbedTerms):
@@ -51,14 +48,8 @@ class DivergenceTerms(ProbedTerms):
     def symbol(self) -> str:
         return f"div{self.mark}"
 
-    def count(self, point: Point) -> int:
-        return self.dimension(point)
-
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         return self.along_basis(point, index, 1)
-
-    def target(self, power: int) -> Target | None:
-        return TRACE if power == 1 else None
 
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:
         return self.along_rows(directions, point, 1)

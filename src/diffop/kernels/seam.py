@@ -18,7 +18,6 @@ from typing import Any, TypeAlias, final
 
 import jax
 import jax.extend.core as jex
-import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.interpreters import ad, batching, mlir
 
@@ -264,11 +263,7 @@ def _transpose(cotangents: Any, *operands: Any, jaxpr: jex.ClosedJaxpr, **_: Any
         return written_out(*filled(operands, linear, values), jaxpr=jaxpr)
 
     kinds = [operands[n].aval for n in linear]
-    results: list[Any] = jaxpr.out_avals
-    given = [
-        jnp.zeros(result.shape, result.dtype) if isinstance(ct, ad.Zero) else ct
-        for ct, result in zip(cotangents, results, strict=True)
-    ]
+    given = [ad.instantiate_zeros(ct) for ct in cotangents]
     found = dict(zip(linear, jax.linear_transpose(of_linear, *kinds)(given), strict=True))
     return [found.get(n) for n in range(len(operands))]
 

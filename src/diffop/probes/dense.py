@@ -20,9 +20,8 @@ from jaxtyping import Array
 
 from ..array_types import Key, Probes
 from ..jets.design import Stratum
-from ..jets.point import Point
-from ..jets.terms import Factors, ProbedTerms, Target
-from .base import AbstractDenseProbe, Drawn, number_of_terms
+from ..jets.terms import Target
+from .base import AbstractDenseProbe, Drawn
 
 
 @final
@@ -157,11 +156,6 @@ class Orthogonal(AbstractDenseProbe):
 
     def reaches(self, target: Target) -> bool:
         return target.kind == "trace"
-
-    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
-        terms, _ = factors[0]
-        full = isinstance(terms, ProbedTerms) and terms.count(point) <= n
-        return full or number_of_terms(factors, point) <= n
 
     def directions(self, key: Key, n: int, size: int, dtype: np.dtype) -> Probes:
         # there is no decomposition in half precision

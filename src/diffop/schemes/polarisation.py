@@ -43,8 +43,6 @@ def polarisation(exponents: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], Fra
     """
     if not exponents or min(exponents) < 1:
         raise ValueError(f"polarisation expects powers of at least 1; got {exponents}.")
-    if len(exponents) == 1:
-        return (((1,), Fraction(1)),)
     order = sum(exponents)
     scale = Fraction(1, 2**order * math.factorial(order))
     weights: dict[tuple[int, ...], Fraction] = {}

@@ -60,8 +60,6 @@ def _weights(alpha: Alpha, directions: Sequence[Direction]) -> dict[Direction, F
 @functools.cache
 def _own(alpha: Alpha) -> dict[Direction, Fraction]:
     """The directions for one derivative by itself."""
-    if len(alpha) == 1:
-        return {((alpha[0][0], 1),): Fraction(1)}
     if len(alpha) == 2:
         weights = _weights(alpha, _slopes(alpha))
         if weights is not None:

@@ -116,11 +116,8 @@ def linear_map(
         ]
         return [total(signed, lead, output, function)]
     operands = _alike(operands, function)
-    per_operand = []
-    for k, operand in enumerate(operands):
-        if isinstance(operand, Blocks):
-            per_operand.append(_structured(function, k, operand, lead))
-            operands = [Zero() if j == k else each for j, each in enumerate(operands)]
+    sparse = [(k, c) for k, c in enumerate(operands) if isinstance(c, Blocks)]
+    per_operand = [_structured(function, k, c, lead) for k, c in sparse]
     per_operand.append(_dense(function, lead, operands))
     return [
         total([each[i] for each in per_operand], lead, output, function)
@@ -156,8 +153,7 @@ def _structured(function: LinearMap, k: int, operand: Blocks, lead: int) -> list
     relations = function.moves(k)
     primals = function.outputs
     if relations is not None:
-        kinds = [type_of(primal) for primal in primals]
-        found = [moved(operand, r, kind) for r, kind in zip(relations, kinds, strict=True)]
+        found = [moved(operand, r, type_of(y)) for r, y in zip(relations, primals, strict=True)]
         known = [each for each in found if each is not None]
         if len(known) == len(found):
             pairs = zip(known, primals, strict=True)

@@ -134,11 +134,13 @@ class Family:
         if self.weights is None or isinstance(coefficient, Zero):
             return coefficient
         if isinstance(coefficient, Blocks):
-            weights = self._each_weight
-            sums = blocks.collapsed(coefficient, weights, type_of(primal))
+            sums = blocks.collapsed(coefficient, self._each_weight, type_of(primal))
             return unless_full(sums, len(self.weights.shape) - 1, primal)
         assert isinstance(coefficient, Full)
-        return _weighted_sum(self.weights, coefficient)
+        number, base = blocks.common_weight(self.weights), coefficient.base
+        if number is not None:
+            return Full(sum_over(base, (0,)), coefficient.factor * number)
+        return Full(weighted_sum(jnp.asarray(self.weights), base), coefficient.factor)
 
     def combine(
         self,
@@ -206,14 +208,6 @@ class Family:
             alike.setdefault(k, []).append(bilinear_map(product, a, b, leads))
         terms = [scale(total(each, self.jet_axes, product.output), k) for k, each in alike.items()]
         return total(terms, self.jet_axes, product.output)
-
-
-def _weighted_sum(weights: Any, coefficient: Full) -> Full:
-    """Σ_r w_r c_r."""
-    number = blocks.common_weight(weights)
-    if number is not None:
-        return Full(sum_over(coefficient.base, (0,)), coefficient.factor * number)
-    return Full(weighted_sum(jnp.asarray(weights), coefficient.base), coefficient.factor)
 
 
 Families: TypeAlias = tuple[Family, ...]

@@ -183,7 +183,7 @@ def push_equation(
     same line of the user's program.
     """
     with source_info_util.user_context(eqn.source_info.traceback), eqn.ctx.manager:
-        return list(_outputs(families, eqn, values))
+        return _outputs(families, eqn, values)
 
 
 def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:

@@ -13,7 +13,7 @@ from jax import lax
 from jax.core import Tracer
 
 from ..coefficients.coordinate import NOWHERE, Coordinate, along, at, variables
-from ..coefficients.index import Traced, known
+from ..coefficients.index import Traced, known, wide
 from ..coefficients.relations import Relation, reshape, unchanged
 from ..source import Source
 from .equation import LinearMap
@@ -32,16 +32,13 @@ def reshaped(function: LinearMap, k: int) -> Relations:
 
 def transposed(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
-    operand = variables(len(before))
-    output = tuple(operand[axis] for axis in function.params["permutation"])
-    return [Relation(before, (operand,), output, after)]
+    return [_written(before, tuple(map(along, function.params["permutation"])), after)]
 
 
 def summed(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
-    operand = variables(len(before))
-    output = tuple(each for v, each in enumerate(operand) if v not in function.params["axes"])
-    return [Relation(before, (operand,), output, after)]
+    kept = (v for v in range(len(before)) if v not in function.params["axes"])
+    return [_written(before, tuple(map(along, kept)), after)]
 
 
 def broadcast(function: LinearMap, k: int) -> Relations:
@@ -51,7 +48,7 @@ def broadcast(function: LinearMap, k: int) -> Relations:
         along(int(axis)) if size == after[axis] else NOWHERE
         for axis, size in zip(axes, before, strict=True)
     )
-    return [Relation(after, (operand,), variables(len(after)), after)]
+    return [_read(after, operand)]
 
 
 def flipped(function: LinearMap, k: int) -> Relations:
@@ -60,7 +57,7 @@ def flipped(function: LinearMap, k: int) -> Relations:
     output = tuple(
         along(v, -1, size - 1) if v in turned else along(v) for v, size in enumerate(shape)
     )
-    return [Relation(shape, (variables(len(shape)),), output, shape)]
+    return [_written(shape, output, shape)]
 
 
 def _read(shape: tuple[int, ...], operand: Places) -> Relation:
@@ -118,7 +115,7 @@ def _from(numbers: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> 
     found: list[Coordinate] = []
     for v, (number, size, length) in enumerate(zip(numbers, whole, part, strict=True)):
         if isinstance(number, Tracer):
-            start = _wide(number).clip(0, size - length).astype(np.int32)
+            start = wide(number).clip(0, size - length).astype(np.int32)
             places = start + jnp.arange(length, dtype=np.int32)
             found.append(at(v, Traced(places, Source(), 0, size - 1)))
         else:
@@ -142,7 +139,7 @@ def selected(function: LinearMap, k: int) -> Relations:
     which = function.operands[0]
     which = which if isinstance(which, Tracer) else np.asarray(which)
     if which.dtype != bool:
-        which = _wide(which).clip(0, len(function.operands) - 2)
+        which = wide(which).clip(0, len(function.operands) - 2)
     return [unchanged(jnp.shape(function.outputs[0]), which.astype(np.int32) == k)]
 
 
@@ -216,7 +213,7 @@ def _indexed(
     for axis, row in zip(batch, grid, strict=True):
         of_windows[axis] = at(0, known(row))
     for i, axis in enumerate(numbers.start_index_map):
-        source = Source(("indices", i), _source(function))
+        source = Source(("indices", i), function.memo.setdefault("indices", Source()))
         start = Traced(columns[i], source, 0, most[i]) if traced else known(columns[i])
         of_array[axis] = Coordinate(0, {**of_array[axis].terms, 0: start})
     batching = numbers.operand_batching_dims, numbers.start_indices_batching_dims
@@ -236,22 +233,13 @@ def _starts_of(indices: Any, count: int, most: Sequence[int]) -> tuple[list[Any]
     """The first places of windows along each indexed axis, clipped so that the windows fit, and
     which windows did before.
     """
-    flat = _wide(indices).reshape(count, indices.shape[-1])
+    flat = wide(indices).reshape(count, indices.shape[-1])
     columns = [flat[:, i] for i in range(len(most))]
     inside: Any = np.ones(count, bool)
     for column, last in zip(columns, most, strict=True):
         inside = inside & (column >= 0) & (column <= last)
     pairs = zip(columns, most, strict=True)
     return [column.clip(0, last).astype(np.int32) for column, last in pairs], inside
-
-
-def _wide(indices: Any) -> Any:
-    """Indices of a type that has all sizes. Those of a wider one are clipped in that."""
-    return indices if indices.dtype.itemsize >= 4 else indices.astype(np.int32)
-
-
-def _source(function: LinearMap) -> Source:
-    return function.memo.setdefault("indices", Source())
 
 
 def _left_as_it_is(function: LinearMap) -> Any:

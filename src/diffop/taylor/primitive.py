@@ -110,10 +110,6 @@ class Primitive:
     under_shift: Callable[..., "Following | None"] | None = None
     mixes: bool = True
 
-    @property
-    def is_contraction(self) -> bool:
-        return self.summed is not None
-
     def multiplies(self, moving: int) -> bool:
         """Whether the coefficients of this many moving operands are multiplied with each other."""
         return self.linear_in is None and not (self.form is not None and moving < 2)

@@ -35,9 +35,8 @@ def of_blocks(
     blocks: list[Blocks | None] = []
     arrays: list[Any] = []
     for operand, lead, primal in zip(operands, leads, product.operands, strict=True):
-        moving = isinstance(operand, Blocks) or lead > 0
         array = None
-        if isinstance(operand, Full) and moving:
+        if isinstance(operand, Full) and lead:
             rows = operand.base.reshape(-1, *jnp.shape(primal))
             operand = Blocks((of_array(rows).with_values(rows, operand.factor),), rows.shape)
         elif isinstance(operand, Full):

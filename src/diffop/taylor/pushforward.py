@@ -17,7 +17,6 @@ from ..arrays import filled, type_of
 from ..kernels import call
 from ..precision import full_precision
 from ..tracebacks import short_tracebacks
-from .arithmetic import instantiate
 from .bundle import (
     Families,
     Family,
@@ -161,7 +160,7 @@ def _push_in_chunks(
     def top(tangents: PyTree, weights: Array | None) -> PyTree:
         part = dataclasses.replace(jets, tangents=tangents, weights=weights)  # pyright: ignore
         pushed = _push_together(u, args, [(part, family_of(part))])
-        return [d for d in pushed.derivatives[0] if d is not None]
+        return [pushed.derivatives[0][at] for at in places_read(part) if at is not None]
 
     # rows of directions in every array: notes about them do not hold for a part
     rows = jax.tree.map(without_notes, jets.tangents, is_leaf=lambda n: isinstance(n, Full))
@@ -261,8 +260,10 @@ def leaf_series(primal: PyTree, series: Any, position: int) -> list[Sequence[Any
     structure = jax.tree.structure(primal)
     if jax.tree_util.treedef_is_leaf(structure):
         return [series]
-    if isinstance(series, list | tuple) and all(
-        jax.tree.structure(term) == structure for term in series
+    if (
+        isinstance(series, list | tuple)
+        and series
+        and all(jax.tree.structure(term) == structure for term in series)
     ):
         return list(zip(*(jax.tree.leaves(term) for term in series), strict=True))
     try:
@@ -347,4 +348,4 @@ def derivative_of(value: Value, families: Families, index: int, place: int) -> A
     factorial = float(family.algebra.factorial(place))  # an integer may not fit
     from_end = place - len(family.algebra)
     term = scale(series_of(value, families, index)[from_end], factorial)
-    return instantiate(term, family.lead_shape(place), primal).array
+    return family.instantiate(term, place, primal).array

@@ -9,9 +9,10 @@ import numpy as np
 from jax.core import Tracer
 
 from ..array_types import AnyArray
+from ..arrays import known_or_traced
 from ..coefficients.block import Axis, Block
 from ..coefficients.blocks import Blocks
-from ..coefficients.index import Index, Range, Traced, known
+from ..coefficients.index import Index, Range, Traced, known, wide
 from ..source import Source
 
 
@@ -56,7 +57,7 @@ def entries(
     **Returns:** a coefficient of n directions.
 
     **Raises:** `ValueError` if positions and values differ in shape, or known positions are not in
-    the argument.
+    the argument; `TypeError` for positions that are no integers.
 
     !!! example
 
@@ -72,6 +73,9 @@ def entries(
         ```
     """
     shape = tuple(shape)
+    positions, values = wide(known_or_traced(positions)), known_or_traced(values)
+    if not jnp.issubdtype(positions.dtype, jnp.integer):
+        raise TypeError(f"positions of entries must be integers; got {positions.dtype}.")
     if jnp.ndim(positions) != 2 or jnp.shape(positions) != jnp.shape(values):
         raise ValueError(
             "entries must have positions and values of one shape (n, s); got positions "

@@ -30,7 +30,6 @@ from .coefficients import (
     Zero,
     scale,
     without_notes,
-    zeros,
 )
 from .equation import BilinearMap
 from .primitive import Form
@@ -42,12 +41,12 @@ def leibniz(family: Family, product: BilinearMap, left: Series, right: Series) -
     """
     result = []
     for place in family.places:
-        lead, square = family.lead(place), product.is_square
+        lead = family.lead(place)
         first = _times_primal(product, 0, left[place], lead)
-        second = first if square else _times_primal(product, 1, right[place], lead)
-        if square:
-            rest = _square(family, product, left, place)
+        if product.is_square:
+            second, rest = first, _square(family, product, left, place)
         else:
+            second = _times_primal(product, 1, right[place], lead)
             rest = _inner(family, product, left, right, place)
         result.append(total([first, second, rest], lead, product.output))
     return tuple(result)
@@ -95,11 +94,10 @@ def quotient(
     result: list[Coefficient] = []
     for place in family.places:
         lead = family.lead(place)
-        known = tuple(result) + zeros(len(family.algebra) - len(result))
         terms = [
             right[place],
             scale(bilinear_map(product, left[place], solution, (lead, 0)), -1),
-            scale(_inner(family, product, left, known, place), -1),
+            scale(_inner(family, product, left, tuple(result), place), -1),
         ]
         remainder = total(terms, lead, product.output)
         result.append(Zero() if isinstance(remainder, Zero) else solve(remainder, lead))
@@ -161,8 +159,7 @@ def logarithm(
     result: list[Coefficient] = []
     for place in family.places:
         lead = family.lead(place)
-        known = tuple(result) + zeros(len(family.algebra) - len(result))
-        square = _square(family, product, known, place)
+        square = _square(family, product, tuple(result), place)
         terms = [times(1, series[place], lead), scale(square, -rate / 2)]
         result.append(total(terms, lead, primal))
     return tuple(result)
@@ -211,14 +208,13 @@ def solution(
     values: list[Coefficient] = []
     slopes: list[Coefficient] = []
     for place in family.places:
-        lead, later = family.lead(place), zeros(len(family.algebra) - place)
-        rest = _integrated(family, product, rates, (*slopes, *later), place)
+        lead = family.lead(place)
+        rest = _integrated(family, product, rates, tuple(slopes), place)
         values.append(_summed([by_slope(series[place], lead), rest], lead, primal))
         if slopes_below and family.is_top(place):
             slopes.append(Zero())
             continue
-        known = (*values, *later[1:])
-        bent = scale(_square(family, product, known, place), square) if square else Zero()
+        bent = scale(_square(family, product, tuple(values), place), square) if square else Zero()
         slopes.append(_summed([by_turn(values[place], lead), bent], lead, primal))
     return tuple(values), tuple(slopes)
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, PyTree
 
 from ..algebra.algebra import Algebra
 from ..array_types import AnyArray, CollapsingWeights
-from ..arrays import at_run_time
+from ..arrays import at_run_time, known_or_traced
 from ..coefficients.blocks import Blocks
 from .arithmetic import instantiate
 from .bundle import Family
@@ -51,7 +51,7 @@ class Matrix(eqx.Module):
         ```
     """
 
-    entries: AnyArray | np.ndarray
+    entries: AnyArray | np.ndarray = eqx.field(converter=known_or_traced)
 
     def __check_init__(self) -> None:
         shape = jnp.shape(self.entries)
@@ -132,7 +132,7 @@ class Jets(eqx.Module):
                 f"Jets need tangents for each of the {len(self.algebra)} monomials of their "
                 f"algebra; got {len(self.tangents)}."
             )
-        if self.weights is not None and not getattr(self.weights, "shape", ()):
+        if self.weights is not None and len(getattr(self.weights, "shape", ())) not in (1, 2):
             raise ValueError(
                 f"weights must be an array (n,) or (m, n), with a number for each jet; got "
                 f"{self.weights!r}."
@@ -157,7 +157,7 @@ class Jets(eqx.Module):
         for leaf in jax.tree.leaves(self.tangents, is_leaf=_is_tangent):
             if isinstance(leaf, Blocks):
                 return leaf.shape[0]
-            if leaf is not None:
+            if not (leaf is None or isinstance(leaf, Zero)):
                 return (leaf.base if isinstance(leaf, Full) else leaf).shape[0]
         raise ValueError("Jets need at least one tangent that is not None.")
 
@@ -183,7 +183,9 @@ def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
         return jets
     (matrix, size), (first, still) = (jets.weights.entries, jets.size), jets.tangents
 
-    def met(entry: Any, leaf: Any) -> Array:
+    def met(entry: Any, leaf: Any) -> Array | None:
+        if entry is None:
+            return None
         rows = instantiate(tangent_of(entry, (size,), leaf, "tangents"), (size,), leaf).array
         return jnp.tensordot(matrix.astype(rows.dtype), rows, axes=1)
 

@@ -72,7 +72,7 @@ def checked_argnum(argnum: Any) -> int:
 
 
 def checked_dims(dims: Any) -> tuple[int, ...] | None:
-    """Coordinates in ascending order, without repetition."""
+    """Coordinates without repetition, in the order in which they are given."""
     if dims is None:
         return None
     if not isinstance(dims, Iterable):

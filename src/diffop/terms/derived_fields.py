@@ -119,7 +119,7 @@ def row_divergence(
 ) -> Vector:
     """Σ_i ∂_i S_ij of a function S of the point whose values are matrices or diagonals."""
     flat, at = by_coordinates(function, point, argnum)
-    places = np.arange(flat.size) if dims is None else _array(dims)
+    places = np.arange(flat.size) if dims is None else np.asarray(dims)
 
     def row(place: Array, number: Array) -> Array:
         unit = jnp.zeros_like(flat).at[place].set(1)
@@ -136,7 +136,3 @@ def by_coordinates(
     flat, unravel = ravel_pytree(jax.tree.map(jnp.asarray, point.args[argnum]))
 
     return flat, lambda flat: point.replaced(argnum, unravel(flat)).value_of(function)
-
-
-def _array(dims: tuple[int, ...]) -> np.ndarray:
-    return np.asarray(dims)

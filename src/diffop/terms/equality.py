@@ -9,6 +9,7 @@ agree on every function at every point. Estimates that are written with other ma
 still compare as unequal.
 """
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
@@ -128,17 +129,15 @@ def _cancel(group: Sequence[_Drawn], tolerance: float) -> bool:
 
 
 def _drawn(term: Term, sign: int) -> _Drawn:
-    scale = sign * concrete(number_of(term.coefficient)).item()
+    coefficient = sign * concrete(number_of(term.coefficient)).item()
     segments = [_of_segment(segment) for segment in term.word]
     names = tuple((functions, factors) for functions, factors, _, _ in segments)
     arrays = tuple(array for _, _, arrays, _ in segments for array in arrays)
-    for *_, own in segments:
-        scale = scale * own
+    scale = math.prod((own for *_, own in segments), start=coefficient)
     if len(term.word) == 1 and len(term.word[0].factors) == 1 and term.word[0].powers == (1,):
         (factor,) = term.word[0].factors
         vector = _as_vector(factor)
         if vector is not None:
-            coefficient = sign * concrete(number_of(term.coefficient)).item()
             place = _coordinates(factor, vector.size)
             return _Drawn(("squares", names[0][0], place), (vector,), True, coefficient)
     return _Drawn(names, arrays, False, scale)
@@ -167,9 +166,7 @@ def _of_segment(segment: Segment) -> tuple[Hashable, Hashable, list[np.ndarray],
     functions = (frozenset(counted.items()), segment.entries)
     found = [(_of_factor(factor), power) for factor, power in segment.product]
     found.sort(key=lambda each: str(each[0][0]))
-    scale: Any = 1
-    for (_, _, own), power in found:
-        scale = scale * own**power
+    scale = math.prod(own**power for (_, _, own), power in found)
     names = tuple((name, power) for (name, _, _), power in found)
     return functions, names, [array for (_, arrays, _), _ in found for array in arrays], scale
 

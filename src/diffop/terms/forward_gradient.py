@@ -36,9 +36,6 @@ class ForwardGradient(Located, ArrangedTerms):
     def symbol(self) -> str:
         return f"∇{self.mark}"
 
-    def count(self, point: Point) -> int:
-        return self.dimension(point)
-
     def derivatives(self, point: Point) -> tuple[Derivative, ...]:
         return tuple((((self.argnum, i), 1),) for i in self.positions(point).tolist())
 

@@ -55,9 +55,6 @@ class Nonlocal(Located):
     def evaluations(self) -> int:
         """How many points or jets of u a draw takes."""
 
-    def count(self, point: Point) -> int:
-        return self.dimension(point)
-
     def coordinates(self, point: Point) -> Vector:
         """The coordinates of the argument on which it acts, as a vector."""
         flat = ravel_pytree(point.args[self.argnum])[0]

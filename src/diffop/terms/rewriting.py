@@ -127,8 +127,7 @@ class Slope(eqx.Module):
         point = Point(args, kwargs)
 
         def value(x: PyTree) -> jax.Array:
-            a = jnp.asarray(point.replaced(self.argnum, x).value_of(self.a))
-            return a if jnp.issubdtype(a.dtype, jnp.inexact) else a.astype(float)
+            return as_floating(point.replaced(self.argnum, x).value_of(self.a), "a", real=False)
 
         x = own_copy(value, jax.tree.map(jnp.asarray, args[self.argnum]))
         slope = ravel_pytree(grad(value, x))[0]

@@ -247,9 +247,7 @@ def entry_term(entry: Entry) -> Term:
 
 def compose(left: Term, right: Term) -> Term:
     """The term that applies `right` first."""
-    word = list(left.word)
-    for segment in right.word:
-        word = _append(word, segment)
+    word = reduce(_append, right.word, list(left.word))
     return Term(multiply(left.coefficient, right.coefficient), tuple(word))
 
 
@@ -262,10 +260,7 @@ def leading_part(term: Term) -> Term:
     """The part of the term that has its own order, with all coefficient functions taken out of
     derivatives.
     """
-    whole = Segment()
-    for segment in term.word:
-        whole = _product(whole, segment)
-    return Term(term.coefficient, (whole,))
+    return Term(term.coefficient, (reduce(_product, term.word, Segment()),))
 
 
 def _append(word: Sequence[Segment], segment: Segment) -> list[Segment]:

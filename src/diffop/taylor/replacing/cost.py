@@ -43,8 +43,8 @@ def best_cuts(
     moving: set[int],
     size: int,
     first: float,
-    price: float = 0.0,
-    is_moment: bool = False,
+    price: float,
+    is_moment: bool,
 ) -> list[Live]:
     """The cuts that make the rest of a program cheapest, for a family of `size` directions.
 
@@ -101,7 +101,7 @@ def _work(
             continue
         fresh = all(v in single and v not in produced for v in operands)
         total += _step(step.eqn, len(operands), directions, moment, fresh)
-        if not fresh or of(step.eqn).is_contraction:
+        if not fresh or of(step.eqn).summed is not None:
             produced.update(step.writes)
     return total
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array
 
@@ -48,8 +47,7 @@ def live_moments(
 
     count = len(lower)
     matrices = tuple(tuple(entry(p, q) for q in range(p, count)) for p in range(count))
-    sizes = tuple(int(np.prod(jnp.shape(x))) for x in primals)
-    return SecondMoment(matrices, sizes, moment.sums)
+    return SecondMoment(matrices, tuple(map(jnp.size, primals)), moment.sums)
 
 
 Along: TypeAlias = tuple[Series, Any]

@@ -72,8 +72,7 @@ class SecondMoment:
     @property
     def is_diagonal(self) -> bool:
         """Whether applying it costs as much as applying weights."""
-        every = [matrix for row in self.matrices for matrix in row]
-        return all(matrix is None or self.is_line(matrix) for matrix in every)
+        return all(map(self.is_line, jax.tree.leaves(self.matrices)))
 
     def is_line(self, matrix: Any) -> bool:
         """Whether it is the diagonal of a matrix that is zero off it: between entries that no

@@ -30,7 +30,6 @@ from ..bundle import Bundle, Families, Family, Value, bundle
 from ..coefficients import (
     Coefficient,
     Full,
-    Image,
     Series,
     Zero,
     all_zero,
@@ -142,7 +141,7 @@ class _Replacement:
             moving = tuple(v for v, c in first.items() if not all_zero(c))
             if any(map(self._is_divided, moving)):
                 continue
-            sizes = tuple(real_size(self.walk.values[v].primal) for v in moving)
+            sizes = tuple(real_size(self._primal(v)) for v in moving)
             if sum(sizes) <= max(sizes) + _SCALARS:
                 self._replace(index, Live(0, moving, sizes))
 
@@ -182,7 +181,7 @@ class _Replacement:
         return self.walk.values[variable].primal
 
     def _is_divided(self, variable: int) -> bool:
-        return is_divided(jax.typeof(self.walk.values[variable].primal))
+        return is_divided(jax.typeof(self._primal(variable)))
 
 
 def _is_read_first(lower: Series, family: Family) -> bool:
@@ -202,7 +201,7 @@ def _meets_by_matrix(family: Family) -> bool:
 def _is_shared(lower: Series) -> bool:
     """Whether a value moves along rows that do not depend on the point."""
     moving = [c for c in lower if not isinstance(c, Zero)]
-    return all(isinstance(c, Full) and isinstance(c.image, Image) for c in moving)
+    return all(isinstance(c, Full) and c.image is not None for c in moving)
 
 
 def _with(value: Bundle, index: int, series: Series) -> Value:

@@ -1,5 +1,6 @@
 """Rules of products (Leibniz) and of their inverses, divisions and triangular solves."""
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -61,8 +62,7 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
     (solution,) = bind(eqn, (numerator, denominator))
     multiply = BilinearMap(Form.ENTRYWISE, {}, lax.mul, (denominator, solution), solution)
 
-    def divide(coefficient: Coefficient, lead: int) -> Coefficient:
-        return divided(coefficient, lead, denominator, solution)
+    divide = functools.partial(divided, denominator=denominator, primal=solution)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         above, below = series

@@ -211,10 +211,9 @@ def _second_order(
     return [scale(each, 0.5) for each in push(*partners)]
 
 
-def _enter(names: str) -> None:
-    enter(names.split(), Primitive(piecewise_linear, "choosing"))
-
-
-_enter("cummax cummin reduce_max reduce_min reduce_window_max reduce_window_min")
-_enter("scatter-max scatter-min sort top_k")
+_CHOOSING = [
+    *("cummax", "cummin", "reduce_max", "reduce_min", "reduce_window_max", "reduce_window_min"),
+    *("scatter-max", "scatter-min", "sort", "top_k"),
+]
+enter(_CHOOSING, Primitive(piecewise_linear, "choosing"))
 enter_others(Primitive(fallback, "jvp, integrated"))

@@ -73,7 +73,7 @@ def _expanded(
     family: Family, coefficients: Sequence[Any], primals: Any, powers: Sequence[Series]
 ) -> Series:
     """Σ_j c_j [t^γ] δ(t)^j, where c_1 is the first."""
-    by = [_by(EntryFactor(each)) for each in coefficients]
+    by = [_by(each) for each in coefficients]
     return faa_di_bruno(family, lambda j, c, lead: by[j - 1](c, lead), primals[1], powers)
 
 
@@ -89,8 +89,8 @@ class ByEquation:
     ) -> tuple[Series, Series]:
         (_, value, slope), equation = primals, self.equation
         turn, square = equation.turn, equation.square
-        by_turn = _by(EntryFactor(turn(value))) if square else _by_number(equation.linear)
-        by_slope = _by(EntryFactor(slope))
+        by_turn = _by(turn(value)) if square else _by_number(equation.linear)
+        by_slope = _by(slope)
         return solution(family, value, series, by_slope, by_turn, square, not slopes)
 
 
@@ -125,7 +125,7 @@ def composed_series(
     φ′(x).
     """
     _, value, slope = primals
-    by_slope = _by(EntryFactor(slope))
+    by_slope = _by(slope)
     lower = tuple(
         Zero() if family.is_top(place) else without_notes(c) for place, c in enumerate(series)
     )
@@ -179,7 +179,7 @@ def _composed_jvp(
     (x, value, slope, lower), (dx, _, _, along) = primals, tangents
     lower, along = (_masked(slope, each) for each in (lower, along))
     values, slopes = jets.way.series(jets.family, (x, value, slope), lower, True)
-    by_slope, by_tangent = _by(EntryFactor(slope)), _by(EntryFactor(dx))
+    by_slope, by_tangent = _by(slope), _by(dx)
     moved = derivative_along(jets.family, value, slopes, along, by_slope, by_tangent)
     return tuple(map(without_notes, values)), tuple(map(without_notes, moved))
 
@@ -190,7 +190,9 @@ def _masked(slope: Array, series: Series) -> Series:
     return tuple(masked_whole(without_notes(c), factor) for c in series)
 
 
-def _by(factor: EntryFactor) -> Callable[[Coefficient, int], Coefficient]:
+def _by(array: Array) -> Callable[[Coefficient, int], Coefficient]:
+    factor = EntryFactor(array)
+
     def multiplied(coefficient: Coefficient, lead: int) -> Coefficient:
         if not isinstance(coefficient, Full):
             return Zero()

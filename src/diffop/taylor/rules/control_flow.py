@@ -19,7 +19,7 @@ from ..bundle import (
     each_term,
     primal_of,
 )
-from ..coefficients import Coefficient, on_array, without_notes
+from ..coefficients import Coefficient, on_array
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
 from .agreement import agreed, conform_all
@@ -181,7 +181,7 @@ def _rows_first(value: Value, families: Families, forth: bool) -> Value:
 
     def moved(term: Coefficient, lead: int) -> Coefficient:
         ends = (lead, 0) if forth else (0, lead)
-        return on_array(lambda array: jnp.moveaxis(array, *ends), without_notes(term))
+        return on_array(lambda array: jnp.moveaxis(array, *ends), term)
 
     return each_term(moved, value, families)
 

@@ -42,7 +42,9 @@ class EntryFactor:
         lead, shape = values.ndim - self.array.ndim, values.shape
         if lead and self._is_lone(values, lead):
             return self.masked(values.reshape(shape[lead:]), whole).reshape(shape)
-        counts = self._nonzero(lead)
+        if lead not in self._where:
+            self._where[lead] = lax.ne(self.behind(lead), self.array.dtype.type(0))
+        counts = self._where[lead]
         if not whole:
             counts = lax.bitwise_or(counts, is_finite(values))
         elif counts.shape != shape:
@@ -71,11 +73,6 @@ class EntryFactor:
         most, room = float(limits.max), float(limits.max) * float(limits.eps)
         cap = shifted(times(lax.abs(lax.sign(factor)), most), room)  # infinite unless it is 0
         return _at_most(values, jnp.broadcast_to(cap, values.shape))
-
-    def _nonzero(self, lead: int) -> Array:
-        if lead not in self._where:
-            self._where[lead] = lax.ne(self.behind(lead), self.array.dtype.type(0))
-        return self._where[lead]
 
 
 @jax.custom_jvp

@@ -35,8 +35,8 @@ def _masked_block(part: Block, factor: EntryFactor, whole: bool) -> Block:
     array = factor.array
     if array.ndim:
         array = entries_at(part, array)
-    values, array = jnp.broadcast_arrays(values_of(part, array.dtype), array)
-    return part.with_values(EntryFactor(array).masked(values, whole))
+    mask = functools.partial(masked, whole=whole)
+    return part.with_values(at_entries(mask, values_of(part, array.dtype), array))
 
 
 def values_of(part: Block, dtype: Any) -> Array:

@@ -6,7 +6,7 @@ in another way, its rule is JAX's own again, and a test fails.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..binding import bind_call
 from ..primitive import Inner, Primitive, Rule
 from ..program import called
 from . import special
+from .decomposed import pushed_as
 from .determinant import sign_and_logarithm
 from .elementwise import elementwise
 from .softplus import logaddexp
@@ -36,10 +37,14 @@ def _declared(rule: Rule) -> Primitive:
     return Primitive(rule, KIND, inner=Inner.DECLARED, evaluate=bind_call)
 
 
+def _pushed(function: Callable[..., Any]) -> Primitive:
+    return _declared(lambda families, _, operands: pushed_as(function, families, operands))
+
+
 _WITH_A_RULE: Mapping[str, Primitive] = {
     "_slogdet_lu": _declared(sign_and_logarithm),
-    "logaddexp": _declared(logaddexp),
-    "log_ndtr": _declared(special.log_ndtr),
+    "logaddexp": _pushed(logaddexp),
+    "log_ndtr": _pushed(special.log_ndtr),
 }
 
 

@@ -35,7 +35,13 @@ def power_rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
         return elementwise(families, eqn, operands)
     exponent = primal_of(operands[1])
     number = known_scalar(exponent)
-    return _power(families, eqn, operands, jnp.asarray(exponent) if number is None else number)
+    if number is None or not abs(number) <= _LARGEST:  # NaN, too
+        return _power(families, eqn, operands, jnp.asarray(exponent))
+    return _power(families, eqn, operands, number)
+
+
+_LARGEST = 1e6
+"""Known exponents up to this are lowered, or are powers of a polynomial."""
 
 
 def integer_power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:

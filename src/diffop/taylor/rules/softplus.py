@@ -5,31 +5,20 @@ JAX's own rule has the slope e^{a − log(eᵃ + eᵇ)}. Far from zero this is 1
 differences of equal numbers, so gradients with respect to large weights consist of rounding errors.
 """
 
-from collections.abc import Sequence
-
 import jax
-import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ..bundle import Families, Value
-from .decomposed import pushed_as
-
-
-def logaddexp(families: Families, _: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """The output of `jnp.logaddexp`."""
-    return pushed_as(lambda *values: [_logaddexp(*values)], families, operands)
-
 
 @jax.custom_jvp
-def _logaddexp(a: Array, b: Array) -> Array:
+def logaddexp(a: Array, b: Array) -> Array:
     return jnp.logaddexp(a, b)
 
 
-@_logaddexp.defjvp
+@logaddexp.defjvp
 def _logaddexp_jvp(
     primals: tuple[Array, Array], tangents: tuple[Array, Array]
 ) -> tuple[Array, Array]:
     (a, b), (da, db) = primals, tangents
-    return _logaddexp(a, b), da * lax.logistic(a - b) + db * lax.logistic(b - a)
+    return logaddexp(a, b), da * lax.logistic(a - b) + db * lax.logistic(b - a)

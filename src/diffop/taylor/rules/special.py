@@ -18,14 +18,10 @@ import math
 from collections.abc import Callable, Sequence
 
 import jax
-import jax.extend.core as jex
 import jax.numpy as jnp
 import jax.scipy as jsp
 from jax import lax
 from jaxtyping import Array
-
-from ..bundle import Families, Value
-from .decomposed import pushed_as
 
 _TERMS = 24
 """Terms of power series for |x| ≤ n + 2: the next one is below the rounding of double precision."""
@@ -128,13 +124,8 @@ def _near_and_far(
     return jnp.where(is_near, near, far(jnp.where(is_near, n + 3, x)))
 
 
-def log_ndtr(families: Families, _: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """The output of `jax.scipy.special.log_ndtr`."""
-    return pushed_as(lambda x: [_log_ndtr(x)], families, operands)
-
-
 @jax.custom_jvp
-def _log_ndtr(x: Array) -> Array:
+def log_ndtr(x: Array) -> Array:
     return jsp.special.log_ndtr(x)
 
 
@@ -144,7 +135,7 @@ _DEPTH = 80
 """The depth of the continued fraction; what it leaves out is below double precision."""
 
 
-@_log_ndtr.defjvp
+@log_ndtr.defjvp
 def _log_ndtr_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     """The derivative. JAX's Φ′/Φ far out on the left is the exponential of a difference of two
     large numbers, and its derivative Φ′/Φ (−x − Φ′/Φ) another such difference.
@@ -152,8 +143,8 @@ def _log_ndtr_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array,
     (x,), (dx,) = primals, tangents
     is_left, half = x < _LEFT, math.log(2 * math.pi) / 2
     t, right = -jnp.where(is_left, x, _LEFT), jnp.where(is_left, _LEFT, x)
-    ratio = jnp.exp(-(right**2) / 2 - half - _log_ndtr(right))
-    return _log_ndtr(x), jnp.where(is_left, t + _moments(1, t), ratio) * dx
+    ratio = jnp.exp(-(right**2) / 2 - half - log_ndtr(right))
+    return log_ndtr(x), jnp.where(is_left, t + _moments(1, t), ratio) * dx
 
 
 @_jvp_of_family
