@@ -4,6 +4,8 @@
 large their errors are.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -107,6 +109,7 @@ USED = {
 }
 
 
+Running: Any = probes.RunningMagnitudes
 test_refused_when_made = refusals(
     {
         "not negative; got -2 at number 1": lambda: probes.Importance([1.0, -2.0]),
@@ -116,8 +119,11 @@ test_refused_when_made = refusals(
         r"different numbers .* got \[1, 1\]": lambda: probes.Split([1, 1]),
         r"counted from 0; got \[-1\]": lambda: probes.Split([-1]),
         r"different numbers of terms, .* got 1\.": lambda: probes.Split(1),
+        r"counted from 0; got \(True, 0\)": lambda: probes.Split((True, 0)),
+        "at least 1; got True": lambda: probes.Stratified(True),
         "shift of Shifted must be finite": lambda: probes.Shifted(np.inf),
-    }
+    },
+    {"terms of RunningMagnitudes must be an integer; got 3.5": lambda: Running(3.5)},
 )
 
 

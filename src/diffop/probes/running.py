@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from ..array_types import Magnitudes, PerDirection, TermNumbers
-from ..scalars import plain
+from ..scalars import checked_integer, plain
 from .sparse import Importance
 
 
@@ -52,8 +52,7 @@ class RunningMagnitudes(eqx.Module):
     floor: float = eqx.field(static=True, converter=plain)
 
     def __init__(self, terms: int, *, decay: float = 0.5, floor: float = 0.1) -> None:
-        if terms < 1:
-            raise ValueError(f"terms of RunningMagnitudes must be at least 1; got {terms}.")
+        terms = checked_integer(terms, "terms of RunningMagnitudes", 1)
         if not 0 <= decay < 1:
             raise ValueError(f"decay of RunningMagnitudes must be in [0, 1); got {decay}.")
         if not floor > 0:

@@ -1,6 +1,7 @@
 """Probes that draw terms from parts of a sum: strata of neighbours, even steps, fixed terms."""
 
 from collections.abc import Iterable
+from operator import index
 from typing import Any, ClassVar, final
 
 import equinox as eqx
@@ -12,7 +13,7 @@ from ..array_types import Key, Magnitudes
 from ..jets.design import Stratum
 from ..jets.point import Point
 from ..jets.terms import Factors
-from ..scalars import plain
+from ..scalars import is_integer, plain
 from . import sampling
 from .base import number_of_terms
 from .by_term import AbstractTermProbe, Selection, without_replacement
@@ -45,7 +46,7 @@ class Stratified(AbstractTermProbe):
     name: ClassVar[str] = "stratified"
 
     def __check_init__(self) -> None:
-        if not isinstance(self.per_stratum, int) or self.per_stratum < 1:
+        if not is_integer(self.per_stratum) or self.per_stratum < 1:
             raise ValueError(
                 f"per_stratum of Stratified must be an integer of at least 1; got "
                 f"{self.per_stratum!r}."
@@ -146,7 +147,7 @@ class Split(AbstractTermProbe):
 
     def __init__(self, exact: Iterable[int]) -> None:
         chosen: tuple[Any, ...] = tuple(exact) if isinstance(exact, Iterable) else (None,)
-        numbers = tuple(sorted(i.__index__() for i in chosen if hasattr(i, "__index__")))
+        numbers = tuple(sorted(index(i) for i in map(plain, chosen) if is_integer(i)))
         different = len(set(numbers)) == len(chosen)
         if not different or (numbers and numbers[0] < 0):
             raise ValueError(
