@@ -200,6 +200,7 @@ def interleave(blocks: Sequence[Directions], point: Point) -> Directions:
 
 def stacked_directions(blocks: Sequence[Directions], point: Point) -> Directions:
     """Several sets of directions, concatenated. Where an argument does not move there are zeros."""
+    # for each set as many directions without entries
     still = [Rows(none, none) for none in (np.zeros((count(each), 0), np.int32) for each in blocks)]
     pairs = list(zip(blocks, still, strict=True))
     return {

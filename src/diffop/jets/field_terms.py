@@ -190,9 +190,9 @@ class MatrixForm(QuadraticTerms):
         return terms_along([slot, {self.argnum: columns}], np.ones(count(slot)), (1, 1))
 
     def whole(self, point: Point) -> WeightedJets:
-        """By basis vectors that meet through C: half as many directions as in pairs. Pairs are kept
-        for a sparse C, whose directions are sparse, for a complex C, and for arguments that are
-        divided over a mesh.
+        """By basis vectors that meet through C: d directions and a contraction with a d × d matrix,
+        where pairs are 2d directions. Pairs are kept for a sparse C, whose directions are sparse,
+        for a complex C, and for arguments that are divided over a mesh.
         """
         value = self._value(point)
         size, dtype = self.dimension(point), point.dtype(self.argnum)

@@ -51,7 +51,10 @@ class Reading(NamedTuple):
 
 
 def to_push(wanted: Sequence[WeightedJets], point: Point) -> tuple[list[Jets], dict[int, Reading]]:
-    """Everything that has to be pushed, once, and where weighted jets are read, by their `id`."""
+    """Everything that has to be pushed, once, and where weighted jets are read, by their `id`.
+
+    First-order jets of unnamed directions share these with no others: all of them are stacked.
+    """
     rest: dict[int, WeightedJets] = {}
     alone: dict[int, WeightedJets] = {}
     for jets in wanted:
@@ -144,6 +147,8 @@ def _carried(
         read = [(algebra.places[t], float(c)) for t, c in polynomial.items() if t in algebra.places]
         sums.append(_Sum(member, read, any(place in algebra.tops for place, _ in read)))
     at_tops = [members[each.member] for each in sums if each.carried]
+    # sums are read jet by jet if a reader needs each jet, if there are fewer jets than sums, and of
+    # first order, where one direction would be one sum
     apart = any(each.contracted or np.ndim(each.weights) == 2 for each in at_tops)
     if apart or len(at_tops) > members[0].size or (algebra.degree == 1 and len(sums) > 1):
         sums = [each._replace(carried=False) for each in sums]

@@ -31,7 +31,8 @@ def readers(
     members: Sequence[WeightedJets], outputs: Sequence[Exponents], most: float
 ) -> list[Reader]:
     """The readers of all members. Members of one addend are read together if their weights are
-    known multiples of those of the largest; no multiple, nor its inverse, is beyond `most`.
+    known multiples of those of the largest, which is the reader: so the multiples are at most one.
+    Where one, or its inverse, is beyond `most`, a member is read apart.
     """
     alike: dict[Hashable, list[int]] = {}
     for number, member in enumerate(members):

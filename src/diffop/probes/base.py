@@ -109,7 +109,9 @@ class Draw(eqx.Module):
 
     @property
     def started(self) -> "Draw":
-        """The draw with its stream in place of its key: what probes draw from."""
+        """The draw with its stream in place of its key: what probes draw from. It is taken once;
+        that of a started draw would be another.
+        """
         return Draw(self.stream, self.n, self.probe)
 
     def inner(self) -> "Draw":

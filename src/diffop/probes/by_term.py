@@ -82,6 +82,7 @@ class AbstractTermProbe(AbstractProbe):
         return None
 
     def supports(self, factors: Factors) -> bool:
+        """Without a point: at one, a factor may have a single term (`split_by_size`)."""
         large = [power for terms, power in factors if not terms.single]
         return large == [1]
 

@@ -58,7 +58,8 @@ def full(coefficient: Full | Blocks, lead: int, primal: Any, name: Asker = None)
         (part,) = c.parts
         c, factor = Blocks((part.with_values(part.values, 1),), c.shape), part.factor
     array = dense(c, type_of(primal))
-    array = array if lead == 1 else array[0]  # blocks always have an axis for directions
+    # blocks always have an axis for directions, of size one for a single jet or sum
+    array = array if lead == 1 else array[0]
     return Full(varying_over(array, varying_axes(primal)), factor)
 
 

@@ -98,7 +98,9 @@ class Family:
 
     @property
     def jet_axes(self) -> int:
-        """How many leading axes a coefficient has that is held jet by jet."""
+        """How many leading axes a coefficient has that is held jet by jet. At a top place `lead`
+        may differ: one sum over jets has no axis, several have one.
+        """
         return 0 if self.size is None else 1
 
     @property

@@ -23,7 +23,8 @@ class LinearMap:
     others constant; or another linear `function` of these, of which nothing else is known.
 
     - `operands`: the primals of all operands.
-    - `outputs`: the primals of the outputs.
+    - `outputs`: the primals of the outputs of the whole equation. `function` is the linear part
+        alone, so `function` of the primals need not be these.
     - `memo`: intermediate results that coefficients of several orders share.
     """
 

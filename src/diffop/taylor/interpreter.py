@@ -109,7 +109,8 @@ class Walk:
 
     def _pushed(self, step: Step, values: Mapping[int, Value]) -> list[tuple[int, Value]]:
         """What a step writes. A number that it stops, and on which no output of the program
-        depends, may move all the same (`Step.shifted`).
+        depends, may move all the same (`Step.shifted`). Values are named here, and not only where
+        they are stored, since those inside a region are not.
         """
         outputs = push_equation(tuple(self.families), step.eqn, _read(step.reads, values))
         if step.shifted is not None and _takes_rows(values.get(step.shifted)):

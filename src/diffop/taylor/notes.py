@@ -45,8 +45,10 @@ def noted_product(
         return result
     if not _is_whole(product, side):
         return result
+    # from here on, each direction has one row of the matrix
     if part.values is None:
         return Full(result.base, result.factor, _image(product, side))
+    # the same product without the numbers gives the rows alone
     ones = [
         Blocks((Block(None, *part.place),), moving.shape) if c is moving else c for c in operands
     ]

@@ -63,7 +63,7 @@ def first_carried(
 def _carried(jets: WeightedJets) -> CarriedJets | None:
     """What jets of an exact derivative of higher order carry."""
     known = _known_rows(jets)
-    unnamed = jets.signature == (None,)  # whose first derivatives would be pushed apart
+    unnamed = jets.signature == (None,)  # `to_push` stacks their first derivatives elsewhere
     if known is None or unnamed or jets.order < 2 or jets.size > FEW or jets.contracted:
         return None
     argnum, rows = known

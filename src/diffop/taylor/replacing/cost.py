@@ -55,8 +55,12 @@ def best_cuts(
     plans: dict[int, tuple[float, list[Live]]] = {}
 
     def best(start: int, directions: int, moment: bool, after: int) -> tuple[float, list[Live]]:
-        """The cheapest way from a step to the end; cuts are among chosen[after:]."""
-        # only after a cut are the directions basis vectors of the live values
+        """The cheapest way from a step to the end; cuts are among chosen[after:].
+
+        A cut forgets the directions before it, so the cheapest way behind it, plans[index], does
+        not depend on how the cut was reached.
+        """
+        # only behind a cut, where after > 0, are directions the basis vectors of live values
         single = moving if after else set()
         plan = (_work(steps[start:], moving, single, directions, moment), [])
         for index in range(after, len(chosen)):

@@ -57,7 +57,8 @@ class SecondMoment:
     @classmethod
     def weighted(cls, algebra: Algebra, weights: Any) -> "SecondMoment":
         """For n curves of order two or pairs, with weights `(*sums, n)`: Σ_r w_r a_r ⊗ a_r,
-        or Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r).
+        or Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r). So M_00 is diag(w) for curves; for pairs it is M_01, and
+        M_00 and M_11 are zero.
         """
         top = len(algebra) - 1
         met = {(i, j): weights for _, i, j in algebra.products(top)}

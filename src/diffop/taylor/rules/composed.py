@@ -129,6 +129,7 @@ def composed_series(
     lower = tuple(
         Zero() if family.is_top(place) else without_notes(c) for place, c in enumerate(series)
     )
+    # weights that are traced cannot be static data of a function: jets are then collapsed here
     known = family.weights is not None and not isinstance(family.weights, jax.Array)
     weights = KnownArray(family.weights) if known else None
     jets = _Setting(way, family.algebra, family.size, weights)

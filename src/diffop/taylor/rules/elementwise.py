@@ -79,6 +79,7 @@ def along_one(
     further = Further(of(eqn).recurrence, of(eqn).equation, order)
 
     def first(values: Sequence[Any]) -> list[Any]:
+        """What `further` begins with: x, φ and φ′ for a recurrence, all coefficients without."""
         found = programs.first_coefficients(eqn, values, position, order)
         return found if further.recurrence is None else [values[position], *found]
 

@@ -100,6 +100,7 @@ def _simplified(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
             if not others and factor.aval == product.aval:
                 same[product] = factor
                 continue
+        # what only moves entries makes ones of ones; a sum does not
         elif record.moves not in (None, places.summed) and len(atoms) == 1:
             if isinstance(atoms[0], jex.Literal):
                 numbers[eqn.outvars[0]] = atoms[0]
