@@ -15,20 +15,16 @@ def subscript(text: str | int) -> str:
     return str(text).translate(_SUBSCRIPTS)
 
 
-def derivative_symbol(argnum: int, coordinate: int, order: int) -> str:
-    """∂₀² for coordinate 0 of argument 0; ∂₁:₀ for coordinate 0 of argument 1."""
-    place = str(coordinate) if argnum == 0 else f"{argnum}:{coordinate}"
-    return f"∂{subscript(place)}{superscript(order)}"
-
-
 def variable_symbol(variable: Any, order: int) -> str:
     """∂₀² for coordinate 0, ∂₁:₀ for coordinate 0 of argument 1, ∂_x² for a name."""
     match variable:
-        case int():
-            return derivative_symbol(0, variable, order)
-        case (int(argnum), int(coordinate)):
-            return derivative_symbol(argnum, coordinate, order)
-    return f"∂_{variable}{superscript(order)}"
+        case int(i) | (0, int(i)):
+            place = subscript(i)
+        case (int(argnum), int(i)):
+            place = subscript(f"{argnum}:{i}")
+        case _:
+            place = f"_{variable}"
+    return f"∂{place}{superscript(order)}"
 
 
 def dims_mark(dims: tuple[int, ...] | None) -> str:

@@ -11,7 +11,7 @@ from jaxtyping import Array, PyTree
 
 from ..array_types import SubRows, TermNumbers, TermPositions
 from ..held import KnownArray, array_of
-from ..notation import derivative_symbol, superscript
+from ..notation import superscript, variable_symbol
 from .arranged_terms import ArrangedTerms, Derivative, mixed
 from .directions import basis_directions
 from .fields import Field, Number, is_constant, resolve
@@ -73,7 +73,7 @@ class Monomial(Terms, ArrangedTerms):
 
     @property
     def symbol(self) -> str:
-        return "".join(derivative_symbol(argnum, i, k) for (argnum, i), k in self.alpha)
+        return "".join(variable_symbol(place, k) for place, k in self.alpha)
 
     def count(self, point: Point) -> int:
         for argnum, named in self.full:

@@ -82,16 +82,13 @@ def _shifted(steps: Sequence[Step], outputs: Sequence[Atom]) -> int | None:
     has no effect: softmax and similar functions are functions of differences.
     """
     first, *later = steps
-    following = {first.writes[0]: Following(added=1)}
+    following: dict[Atom, Following] = {first.writes[0]: Following(added=1)}
     shifted = None
     for step in later:
         if following.keys().isdisjoint(step.variables):
             continue
         rule = of(step.eqn).under_shift
-        operands = [
-            following.get(atom, Following()) if isinstance(atom, int) else Following()
-            for atom in step.reads
-        ]
+        operands = [following.get(atom, Following()) for atom in step.reads]
         found = None if rule is None else rule(step.eqn, operands)
         if found is None:
             return None
@@ -99,8 +96,7 @@ def _shifted(steps: Sequence[Step], outputs: Sequence[Atom]) -> int | None:
             shifted = next((v for v in step.variables if v not in following), None)
         if found != Following():
             following[step.writes[0]] = found
-    returned = {atom for atom in outputs if isinstance(atom, int)}
-    return shifted if returned.isdisjoint(following) else None
+    return shifted if following.keys().isdisjoint(outputs) else None
 
 
 def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:

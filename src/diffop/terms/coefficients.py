@@ -48,10 +48,6 @@ def as_coefficient(value: Any) -> ScalarCoefficient | None:
     return None
 
 
-def is_plain_number(coefficient: ScalarCoefficient) -> bool:
-    return isinstance(coefficient, Number)
-
-
 def number_of(coefficient: ScalarCoefficient) -> Any:
     """The coefficient as a number or an array for computations."""
     return coefficient.value if isinstance(coefficient, Number) else coefficient
@@ -59,12 +55,12 @@ def number_of(coefficient: ScalarCoefficient) -> Any:
 
 def add(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
     result = number_of(left) + number_of(right)
-    return Number(result) if is_plain_number(left) and is_plain_number(right) else result
+    return Number(result) if isinstance(left, Number) and isinstance(right, Number) else result
 
 
 def multiply(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
     result = number_of(left) * number_of(right)
-    return Number(result) if is_plain_number(left) and is_plain_number(right) else result
+    return Number(result) if isinstance(left, Number) and isinstance(right, Number) else result
 
 
 def coefficient_at(function: Callable[..., Any], point: Point) -> Array:

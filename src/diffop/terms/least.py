@@ -8,7 +8,7 @@ from fractions import Fraction
 from ..algebra import apolar
 from ..jets.by_coordinates import DerivativeSum, as_derivative_sum, by_exponents
 from ..jets.point import Point
-from .coefficients import is_plain_number, number_of
+from .coefficients import number_of
 from .term import Part, Term
 
 MOST = 256
@@ -59,5 +59,5 @@ def _sums(part: Part, point: Point) -> list[DerivativeSum] | None:
 def _known(term: Term) -> Fraction | None:
     """The number of a term, if it is known, real and finite."""
     number = number_of(term.coefficient)
-    real = is_plain_number(term.coefficient) and isinstance(number, int | float)
+    real = isinstance(number, int | float)
     return Fraction(number) if real and math.isfinite(number) else None
