@@ -139,9 +139,10 @@ def test_positions_of_any_integers(known, kind, x64):
     assert (summed(positions) if known else jax.jit(summed)(positions)) == 18
 
 
-def test_positions_that_are_no_integers():
-    with pytest.raises(TypeError, match="positions of entries must be integers; got float64"):
-        entries([[0.5], [1.0]])
+@pytest.mark.parametrize("kind", ["float64", "float16", "bool"])
+def test_positions_that_are_no_integers(kind):
+    with pytest.raises(TypeError, match=f"positions of entries must be integers; got {kind}"):
+        entries(np.array([[0], [1]], kind))
 
 
 def test_positions_in_lists(as_users_see_it):

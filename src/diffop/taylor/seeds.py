@@ -73,7 +73,7 @@ def entries(
         ```
     """
     shape = tuple(shape)
-    positions, values = wide(known_or_traced(positions)), known_or_traced(values)
+    positions, values = known_or_traced(positions), known_or_traced(values)
     if not jnp.issubdtype(positions.dtype, jnp.integer):
         raise TypeError(f"positions of entries must be integers; got {positions.dtype}.")
     if jnp.ndim(positions) != 2 or jnp.shape(positions) != jnp.shape(values):
@@ -82,7 +82,7 @@ def entries(
             f"{jnp.shape(positions)} and values {jnp.shape(values)}."
         )
     if not isinstance(positions, Tracer):
-        flat = np.asarray(positions)
+        flat = wide(np.asarray(positions))
         outside = flat[(flat < 0) | (flat >= math.prod(shape))]
         if outside.size:
             raise ValueError(
@@ -90,7 +90,7 @@ def entries(
                 f"{math.prod(shape) - 1}; got {outside[0]}."
             )
         positions = flat
-    return of_part(positions, values, 0, shape)
+    return of_part(wide(positions), values, 0, shape)
 
 
 def of_part(positions: Any, values: Any, start: int, shape: tuple[int, ...]) -> Blocks:
