@@ -28,6 +28,11 @@ def known_or_traced(value: Any) -> Any:
     return value if isinstance(value, jax.Array) else np.asarray(value)
 
 
+def wide(indices: Any) -> Any:
+    """Indices of a type that has all sizes. Those of a wider one are clipped in that."""
+    return indices if indices.dtype.itemsize >= 4 else indices.astype(np.int32)
+
+
 def filled(operands: Sequence[Any], places: Iterable[int], values: Iterable[Any]) -> list[Any]:
     """Operands, with other values at some places."""
     replaced = dict(zip(places, values, strict=True))

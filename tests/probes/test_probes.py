@@ -323,3 +323,23 @@ def test_weights_of_a_jax_array_inside_jit():
     np.testing.assert_allclose(jax.jit(estimate)(key), estimate(key), rtol=1e-6)
     with pytest.raises(ValueError, match="not negative; got -1 at number 0"):
         jax.jit(lambda: probes.Importance(negative).weights)()
+
+
+class SmallNumbers(probes.AbstractTermProbe):
+    """Three terms, whose numbers are of a small type."""
+
+    kind: str = eqx.field(static=True)
+    name = "small numbers"
+
+    def select(self, key, total, n):
+        numbers = jnp.array([2, 100, 3], self.kind)
+        return probes.Selection(numbers, jnp.full(3, total / 3), (probes.Stratum(3, total),))
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int32"])
+def test_numbers_of_any_integers(kind):
+    """There may be more terms than numbers of their type."""
+    x = jnp.arange(300.0)
+    of_point = do.Laplacian().estimate(jr.key(0), 3, SmallNumbers(kind))(lambda x: jnp.sum(x**3))
+    for method in (of_point, eqx.filter_jit(of_point)):
+        assert method(x) == pytest.approx(100 * 6 * (2 + 100 + 3))

@@ -182,8 +182,3 @@ def places_of(numbers: np.ndarray, index: Range | Table, size: int) -> np.ndarra
         return None
     inside = (numbers >= low) & (numbers <= high)
     return np.where(inside, table[np.where(inside, numbers - low, 0)], -1)
-
-
-def wide(indices: Any) -> Any:
-    """Indices of a type that has all sizes. Those of a wider one are clipped in that."""
-    return indices if indices.dtype.itemsize >= 4 else indices.astype(np.int32)

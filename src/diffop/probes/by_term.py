@@ -17,6 +17,7 @@ from jax.core import Tracer
 from jaxtyping import Array
 
 from ..array_types import Key, Magnitudes, TermNumbers, Weights
+from ..arrays import wide
 from ..jets.design import Design, Stratum
 from ..jets.point import Point
 from ..jets.terms import Factors, Terms
@@ -93,7 +94,7 @@ class AbstractTermProbe(AbstractProbe):
         key = stream(draw.key, "terms", total)
         selection = self.select(key, total, draw.n)
         check_drawn(self, selection.numbers, selection.weights)
-        jets = terms.take(point, self._checked(selection.numbers, total))
+        jets = terms.take(point, self._checked(wide(selection.numbers), total))
         design = Design((self.name, total), selection.strata, selection.unknown)
         jets = drawn(jets, design, (draw.identity, "terms"), selection.weights)
         return with_constants(jets, small, point)

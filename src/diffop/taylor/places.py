@@ -12,8 +12,9 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
+from ..arrays import wide
 from ..coefficients.coordinate import NOWHERE, Coordinate, along, at, variables
-from ..coefficients.index import Traced, known, wide
+from ..coefficients.index import Traced, known
 from ..coefficients.relations import Relation, reshape, unchanged
 from ..source import Source
 from .equation import LinearMap

@@ -9,10 +9,10 @@ import numpy as np
 from jax.core import Tracer
 
 from ..array_types import AnyArray
-from ..arrays import known_or_traced
+from ..arrays import known_or_traced, wide
 from ..coefficients.block import Axis, Block
 from ..coefficients.blocks import Blocks
-from ..coefficients.index import Index, Range, Traced, known, wide
+from ..coefficients.index import Index, Range, Traced, known
 from ..source import Source
 
 
