@@ -101,7 +101,8 @@ def test_random_points_have_an_unbiased_square(name):
 
     def both(key):
         (drawn,), (exact,) = random.draw(key, 3), condition.draw(key, 3)
-        square = do.equations.Condition(*drawn).misfit(function)
+        parts = drawn.operator, drawn.points, drawn.values, drawn.weight
+        square = do.equations.Condition(*parts).misfit(function)
         fine = exact.misfit(function)
         return drawn.misfit(function) - fine, square - fine
 
