@@ -65,3 +65,10 @@ def checked_integer(value: Any, name: str, least: int) -> int:
 def largest_divisor(count: int, limit: int) -> int:
     """The largest divisor of `count` that is at most `limit` (and at least 1)."""
     return next(size for size in range(max(1, min(count, limit)), 0, -1) if count % size == 0)
+
+
+def described(value: Any) -> str:
+    """A value, described for an error."""
+    if isinstance(value, jax.Array):
+        return f"an array of type {value.dtype} and shape {value.shape}"
+    return f"{value!r} of type {type(value).__name__}"

@@ -7,7 +7,7 @@ numbers, and nothing else in the library divides a key.
 
 import zlib
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Integer
 
 from .array_types import AnyArray, Key
+from .scalars import described
 
 StreamNumber: TypeAlias = int | np.integer | Integer[Array, ""]
 """The number of one of several streams of a name; an array may be traced."""
@@ -48,7 +49,7 @@ def stream(key: Key, name: str, *numbers: StreamNumber) -> Key:
 
     **Returns:** a key.
 
-    **Raises:** `OverflowError` for a negative number.
+    **Raises:** `OverflowError` for a negative number; `TypeError` for anything but a key.
 
     !!! example
 
@@ -60,6 +61,7 @@ def stream(key: Key, name: str, *numbers: StreamNumber) -> Key:
         points_key, third_key = stream(key, "points"), stream(key, "step", 3)
         ```
     """
+    checked_key(key, "a random stream")
     words = [_words(number) for number in numbers]
     several = [len(each) for each in words if len(each) > 1]  # so that no two sequences coincide
     first = _checksum(f"diffop {name}{several or ''}")
@@ -113,3 +115,23 @@ def _words(number: StreamNumber) -> tuple[Any, ...]:
     if rest < 0:
         raise OverflowError(f"a stream has a number that is not negative, got {number}.")
     return (np.uint32(word), *(_words(rest) if rest else ()))
+
+
+def checked_key(key: Any, name: str) -> Key:
+    """A random key, of the new kind or as its words; `name` is for the error."""
+    if not isinstance(key, jax.Array) or not _is_key(key):
+        raise TypeError(
+            f"{name} needs a JAX random key such as jax.random.key(0); got {described(key)}."
+        )
+    return key
+
+
+def _is_key(key: jax.Array) -> bool:
+    if is_key_array(key):
+        return key.shape == ()
+    return key.dtype == jnp.uint32 and key.shape in ((2,), (4,))
+
+
+def is_key_array(array: Any) -> TypeGuard[Array]:
+    """Whether it is an array of random keys."""
+    return isinstance(array, jax.Array) and jnp.issubdtype(array.dtype, jax.dtypes.prng_key)

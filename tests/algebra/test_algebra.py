@@ -50,6 +50,13 @@ def product(algebra, left, right):
 
 
 @pytest.mark.parametrize("name", ALGEBRAS)
+def test_tops_are_in_no_product_of_others(name):
+    algebra = ALGEBRAS[name]
+    factors = {i for place in range(len(algebra)) for _, i, _ in algebra.products(place)}
+    assert algebra.tops == set(range(len(algebra))) - factors
+
+
+@pytest.mark.parametrize("name", ALGEBRAS)
 def test_products_and_powers(name):
     algebra, rng = ALGEBRAS[name], np.random.default_rng(0)
     x, y, z = (random_series(algebra, rng) for _ in range(3))

@@ -56,6 +56,12 @@ def test_every_plan_of_sums_of_terms(kind):
     np.testing.assert_allclose(got, nested, rtol=1e-11)
 
 
+@pytest.mark.parametrize("kind", ["auto", "power"])
+def test_a_power_whose_scheme_nobody_would_read(kind):
+    table = str((do.Laplacian() ** 20).jets(plan=kind))
+    assert "Δ²⁰       40     C(d+19, 20)" in table and "plan" not in table
+
+
 REFUSED = {
     "unknown": (
         do.Mixed({0: 1, 1: 1}),

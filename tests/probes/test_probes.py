@@ -343,3 +343,24 @@ def test_numbers_of_any_integers(kind):
     of_point = do.Laplacian().estimate(jr.key(0), 3, SmallNumbers(kind))(lambda x: jnp.sum(x**3))
     for method in (of_point, eqx.filter_jit(of_point)):
         assert method(x) == pytest.approx(100 * 6 * (2 + 100 + 3))
+
+
+class Turned(probes.AbstractDenseProbe):
+    """Random signs, along directions that also depend on an array that is part of the probe."""
+
+    part: Any
+    name = "turned"
+
+    def reaches(self, target):
+        return target.kind == "trace"
+
+    def draw(self, key, n, size, dtype, target):
+        signs = jr.rademacher(key, (n, size), dtype)
+        return probes.Drawn(signs, np.full(n, 1 / n), (probes.Stratum(n),))
+
+
+@pytest.mark.parametrize("kind", [jr.key, lambda seed: 1j * seed, lambda seed: np.array(seed > 0)])
+def test_draws_of_probes_that_differ_in_an_array_are_independent(kind):
+    """An array of any type, such as a key or complex numbers."""
+    along = lambda seed: value(do.Laplacian(), Turned(kind(seed)))
+    assert along(0) == along(0) and along(0) != along(1)

@@ -235,6 +235,14 @@ test_a_mistake_is_told_with_its_mend = refusals(
         r"SpaceTime expects a domain of space, such as diffop.pde.Box.* got \(0, 1\)": lambda: (
             do.pde.SpaceTime((0, 1), 1.0)
         ),
+        "random stream needs a JAX random key such as .*; got 100 of type int": [
+            lambda: do.pde.SpaceTime(BOX, 1.0).sample(100, KEY),
+            lambda: do.streams.stream(100, "points"),
+        ],
+        "random point needs a JAX random key such as .*; got 0 of type int": lambda: BOX.sample(
+            0, 10
+        ),
+        "Sphere is the boundary of a ball, such as .*; got 3 of type int": lambda: do.pde.Sphere(3),
         r"array of type float32 and shape \(3, 2\); at points that are given it is": lambda: (
             do.pde.Dirichlet(0.0, jnp.ones((3, 2)))
         ),

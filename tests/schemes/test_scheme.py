@@ -107,6 +107,7 @@ def test_amplification():
     assert Scheme({"iij": RIGHT["5-jet"][1]}).amplification == Fraction(12, 10)
     powers = Scheme({"xy": RIGHT["power"][1]})
     assert powers.amplification == Fraction(2 * (1 + 2 + 1), 4)
+    assert Scheme({}).amplification == 1
 
 
 def test_arithmetic_of_readouts():

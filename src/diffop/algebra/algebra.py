@@ -180,8 +180,13 @@ class Algebra:
     @functools.cached_property
     def tops(self) -> frozenset[int]:
         """The places of the basis elements that vanish when they are multiplied."""
-        factors = {i for products in self._table for _, i, _ in products}
-        return frozenset(range(len(self))) - factors
+        multiples = (
+            (raised(monomial, parameter) for parameter in range(len(monomial)))
+            for monomial in self.monomials
+        )
+        return frozenset(
+            at for at, each in enumerate(multiples) if self.sums.keys().isdisjoint(each)
+        )
 
     def factorial(self, place: int) -> int:
         """$γ!$, the factor from a Taylor coefficient to a derivative."""

@@ -11,8 +11,8 @@ from jaxtyping import Array, Float, Inexact, PyTree, Shaped
 
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
-from ..scalars import is_number, plain
-from ..terms.arguments import described, kind_of
+from ..scalars import described, is_number, plain
+from ..terms.arguments import kind_of
 from ..terms.shapes import check_shape
 from .points import Points, as_arrays, at_each, check_arguments, count_of
 

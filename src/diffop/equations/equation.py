@@ -13,7 +13,8 @@ from ..complete import Complete
 from ..estimators.together import flat_operators
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
-from ..terms.arguments import described, is_function, kind_of
+from ..scalars import described
+from ..terms.arguments import is_function, kind_of
 from ..terms.shapes import check_shapes
 from .condition import AnyCondition
 from .points import as_function, check_arguments

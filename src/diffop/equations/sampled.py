@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ..estimators.together import Joint
 from ..operators.estimate import Estimate
-from ..terms.arguments import described
+from ..scalars import described
 from .condition import Condition
 from .matching import Matching
 from .points import Points, as_arrays, at_each, check_arguments

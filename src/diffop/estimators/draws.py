@@ -5,7 +5,6 @@ from typing import Any
 
 import jax
 
-from ..jets.identity import is_key_array
 from ..jets.terms import Factors
 from ..probes import (
     NAMED as NAMED,
@@ -15,8 +14,9 @@ from ..probes import (
     as_probe as as_probe,
 )
 from ..probes.base import Draw
-from ..scalars import is_integer, plain
-from ..terms.arguments import checked_key, described, is_operator
+from ..scalars import described, is_integer, plain
+from ..streams import checked_key, is_key_array
+from ..terms.arguments import is_operator
 from ..terms.products import has_probe
 from ..terms.term import Part, Segment
 

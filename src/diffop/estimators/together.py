@@ -16,9 +16,10 @@ from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from ..probes import AbstractProbe
 from ..probes.base import Draw
+from ..scalars import described
 from ..schemes.names import PlanKind
 from ..streams import stream
-from ..terms.arguments import Function, described, is_operator, kind_of
+from ..terms.arguments import Function, is_operator, kind_of
 from ..terms.evaluate import apply_all, floating
 from ..terms.one_point import applied
 from ..terms.plans import plan_of

@@ -9,11 +9,11 @@ from collections.abc import Hashable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
 from ..held import KnownArray
+from ..streams import is_key_array
 
 
 def held_if_known(array: Any) -> Any:
@@ -39,11 +39,6 @@ def by_object(tree: Any) -> Hashable:
     except TypeError:  # a static field that cannot be hashed
         return ("object", id(tree))
     return key
-
-
-def is_key_array(array: Any) -> bool:
-    """Whether it is an array of random keys."""
-    return isinstance(array, jax.Array) and jnp.issubdtype(array.dtype, jax.dtypes.prng_key)
 
 
 def _value(leaf: Any) -> Hashable:

@@ -33,8 +33,8 @@ from ..estimators.together import exact
 from ..operators.elementary import Directional, Identity
 from ..operators.laplacian import Laplacian
 from ..operators.vector import Divergence, Gradient
+from ..scalars import described
 from ..streams import stream
-from ..terms.arguments import described
 from ..terms.one_point import noting_point
 
 WAYS = ("exact", "hutchinson", "sliced")

@@ -25,7 +25,8 @@ from ..losses.loss import ResidualLoss
 from ..losses.misfit import check_conditions
 from ..losses.probes import as_probes, joint
 from ..losses.squares import SQUARES, data_key, draw_keys
-from ..terms.arguments import checked_key, is_function, kind_of
+from ..streams import checked_key
+from ..terms.arguments import is_function, kind_of
 from ..terms.one_point import works_mapped
 from .boundary import HardConstraint, InitialCondition, ZeroOnUnitSphere
 from .point import as_net

@@ -41,8 +41,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..operators.second_order import ParabolicTrace
 from ..operators.vector import Gradient
 from ..scalars import plain
-from ..streams import stream
-from ..terms.arguments import checked_key
+from ..streams import checked_key, stream
 from .ansatz import LogGaussian
 from .problem import AbstractSolvedProblem
 from .recommended import MUON, Recommended

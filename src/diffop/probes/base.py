@@ -22,7 +22,7 @@ from ..jets.point import Point
 from ..jets.terms import Factors, ProbedTerms, Target
 from ..jets.weighted_jets import WeightedJets, drawn
 from ..scalars import plain
-from ..streams import stream
+from ..streams import is_key_array, stream
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractVar
@@ -251,8 +251,12 @@ def _is_plain(value: Any) -> bool:
 def _digest(leaf: Any) -> Array:
     """32 bits made from those of an array: the sum of its words, each times its own odd number."""
     array = jax.lax.stop_gradient(jnp.asarray(leaf)).reshape(-1)
-    if array.dtype == bool:
+    if is_key_array(array):
+        array = jax.random.key_data(array)
+    elif array.dtype == bool:
         array = array.astype(jnp.uint8)
+    elif jnp.iscomplexobj(array):
+        array = jnp.stack([array.real, array.imag])
     words = jax.lax.bitcast_convert_type(array, _WORDS[array.dtype.itemsize]).reshape(-1)
     factors = jnp.arange(words.size, dtype=jnp.uint32) * jnp.uint32(2654435762) + jnp.uint32(1)
     return jnp.sum(words.astype(jnp.uint32) * factors, dtype=jnp.uint32)

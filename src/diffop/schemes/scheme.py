@@ -223,7 +223,8 @@ class Scheme:
     @property
     def amplification(self) -> Fraction:
         """The largest amplification of its readouts (see [`diffop.schemes.Readout`][])."""
-        return max(readout.amplification for readout in self.readouts.values())
+        own = (readout.amplification for readout in self.readouts.values())
+        return max(own, default=Fraction(1))
 
     def __repr__(self) -> str:
         names = {jet: f"J{chr(0x2081 + i)}" for i, jet in enumerate(self.jets)}

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
+from ..streams import is_key_array
+
 Leaf: TypeAlias = np.generic | np.ndarray | Array
 """An array of a model, as Equinox counts them."""
 
@@ -39,12 +41,8 @@ def filled_tree(like: PyTree, values: Sequence[np.ndarray | Array]) -> PyTree:
     return eqx.combine(jax.tree.unflatten(structure, new), rest)
 
 
-def _is_key(leaf: Leaf) -> TypeGuard[Array]:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
 def _numbers(leaf: Leaf) -> Leaf:
-    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+    return jax.random.key_data(leaf) if is_key_array(leaf) else leaf
 
 
 def _as(leaf: Leaf, value: np.ndarray | Array) -> Leaf:
@@ -52,7 +50,7 @@ def _as(leaf: Leaf, value: np.ndarray | Array) -> Leaf:
         return leaf
     if not isinstance(leaf, jax.Array):  # JAX may have no such type
         return value[()] if isinstance(leaf, np.generic) else value
-    if _is_key(leaf):
+    if is_key_array(leaf):
         return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
     return jnp.asarray(value)
 

@@ -11,7 +11,6 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import PyTree
 
-from ..array_types import Key
 from ..jets.fields import (
     Field,
     Number,
@@ -21,7 +20,6 @@ from ..jets.fields import (
     is_matvec,
     sparse_columns,
 )
-from ..jets.identity import is_key_array
 from ..jets.index_terms import Monomial
 from ..scalars import checked_integer, is_number, plain
 from ..schemes.names import NAMED, PlanKind
@@ -36,28 +34,6 @@ R = TypeVar("R")
 
 def checked_order(value: Any, name: str) -> int:
     return checked_integer(value, name, 1)
-
-
-def checked_key(key: Any, name: str) -> Key:
-    """A random key, of the new kind or as its words; `name` is for the error."""
-    if not isinstance(key, jax.Array) or not _is_key(key):
-        raise TypeError(
-            f"{name} needs a JAX random key such as jax.random.key(0); got {described(key)}."
-        )
-    return key
-
-
-def _is_key(key: jax.Array) -> bool:
-    if is_key_array(key):
-        return key.shape == ()
-    return key.dtype == jnp.uint32 and key.shape in ((2,), (4,))
-
-
-def described(value: Any) -> str:
-    """A value, described for an error."""
-    if isinstance(value, jax.Array):
-        return f"an array of type {value.dtype} and shape {value.shape}"
-    return f"{value!r} of type {type(value).__name__}"
 
 
 def kind_of(value: Any) -> str:

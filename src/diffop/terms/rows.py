@@ -1,5 +1,6 @@
 """The rows of a plan's table: the terms of an operator as formulas."""
 
+import math
 from typing import NamedTuple, final
 
 from ..jets.arranged_terms import ArrangedTerms, HessianTerms
@@ -17,6 +18,8 @@ from ..schemes.scheme import Readout, Scheme
 from .inner import InnerFunction
 from .nonlocal_terms import Nonlocal
 from .products import is_drawn, is_linear, order_of
+
+LETTERS = "ijklmnopqrst"
 
 
 def describe_derivative(name: str, alpha: Alpha, scheme: Scheme) -> PlanRow:
@@ -63,7 +66,9 @@ def describe(
         return row, None
     if exact and kind == "auto" and order > 2 and all(terms.constant for terms, _ in factors):
         row = row._replace(method=f"exact, up to {MOST} coefficients as one polynomial")
-    alpha: Alpha = tuple(zip("ijklmnopqrst", exponents, strict=False))
+    if math.prod(power + 1 for power in exponents) > 2 ** len(LETTERS):
+        return row._replace(jets="…", weights="…"), None  # a scheme that nobody would read
+    alpha: Alpha = tuple(zip(LETTERS, exponents, strict=False))
     scheme = scheme_of((alpha,), kind)
     jets, weights = _jets_and_weights(scheme.readouts[alpha])
     return row._replace(jets=jets, weights=weights), scheme

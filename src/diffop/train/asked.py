@@ -13,7 +13,8 @@ from ..equations.methods import has_method
 from ..losses.loss import ResidualLoss
 from ..methods.base import AbstractMethod
 from ..scalars import is_integer, plain
-from ..terms.arguments import checked_key, kind_of
+from ..streams import checked_key
+from ..terms.arguments import kind_of
 
 
 def check_asked(loss: Any, steps: Any, steps_per_dispatch: Any, key: Any) -> None:

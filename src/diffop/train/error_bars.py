@@ -32,7 +32,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..equations.methods import has_method
 from ..least_squares.vector import check_residuals, real_parts, usual_damping
 from ..losses.pointwise import Pointwise
-from ..terms.arguments import checked_key
+from ..streams import checked_key
 
 _NOTHING = 1e-6  # of the loss
 _DEVIATIONS = 3.0  # up to which residuals count as those of other noise

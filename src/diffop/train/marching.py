@@ -9,8 +9,7 @@ from typing import Any
 from jaxtyping import PRNGKeyArray, PyTree
 
 from ..scalars import checked_integer
-from ..streams import stream
-from ..terms.arguments import checked_key
+from ..streams import checked_key, stream
 from .checkpoints import Checkpoints
 from .fitting import Fit, fit
 from .iteration import Loss, Optimiser

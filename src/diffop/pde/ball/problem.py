@@ -11,8 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 from ...nn import ZeroOnUnitSphere
 from ...operators.elementary import Identity
 from ...operators.laplacian import Laplacian
-from ...streams import stream
-from ...terms.arguments import checked_key
+from ...streams import checked_key, stream
 from ..problem import AbstractSolvedProblem, Section
 from ..sampling.ball import unit_ball_by_radius
 

@@ -17,9 +17,9 @@ from ...operators.base import Operator
 from ...operators.elementary import Directional
 from ...operators.nonlinear import NonlinearOperator
 from ...operators.vector import Component
-from ...scalars import is_number, plain
+from ...scalars import described, is_number, plain
 from ...streams import stream
-from ...terms.arguments import checked_entry, described, is_function
+from ...terms.arguments import checked_entry, is_function
 from ...terms.entries import Entry
 from ..domains.domain import AbstractDomain, AbstractPart
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...nn.point import check_point
 from ...quadrature import Disc
-from ...scalars import is_integer, is_number, plain, several
+from ...scalars import described, is_integer, is_number, plain, several
 from ...streams import stream
 from ..sampling.ball import unit_ball_by_radius
 from ..sampling.checks import checked_count
@@ -125,6 +125,8 @@ class Ball(AbstractShape):
 class Sphere(AbstractPart):
     """The boundary of a [`diffop.pde.Ball`][].
 
+    **Raises:** `TypeError` for anything else.
+
     !!! example
 
         ```python
@@ -138,6 +140,13 @@ class Sphere(AbstractPart):
     """
 
     ball: Ball
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.ball, Ball):
+            raise TypeError(
+                "Sphere is the boundary of a ball, such as diffop.pde.Ball(3).boundary; got "
+                f"{described(self.ball)}."
+            )
 
     @property
     def normal(self) -> Callable[[Float[Array, " dim"]], Float[Array, " dim"]]:

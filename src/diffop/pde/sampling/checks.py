@@ -2,10 +2,8 @@
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
 from ...scalars import checked_integer
+from ...streams import is_key_array
 
 
 def checked_count(count: Any) -> int:
@@ -13,7 +11,7 @@ def checked_count(count: Any) -> int:
 
     **Raises:** `TypeError` for anything but an integer, `ValueError` for one below 1.
     """
-    if isinstance(count, jax.Array) and jnp.issubdtype(count.dtype, jax.dtypes.prng_key):
+    if is_key_array(count):
         raise TypeError(
             "points are drawn with a key, and then their count, as in box.sample(key, 100); got a "
             "key as the count."

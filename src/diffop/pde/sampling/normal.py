@@ -4,6 +4,7 @@ import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...kernels import call
+from ...streams import checked_key
 
 
 def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "*shape"]:
@@ -12,8 +13,11 @@ def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "*shape"]:
 
 
 def drawn_with(key: PRNGKeyArray) -> PRNGKeyArray:
-    """The key itself, or one that draws the same numbers."""
-    return call("bits", _itself, key)
+    """The key itself, or one that draws the same numbers.
+
+    **Raises:** `TypeError` for anything but a key.
+    """
+    return call("bits", _itself, checked_key(key, "a random point"))
 
 
 def _itself(key: PRNGKeyArray) -> PRNGKeyArray:
