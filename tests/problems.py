@@ -14,9 +14,9 @@ FIXED |= dict.fromkeys(("kdv-2d", "kp-2d", "ginzburg-landau", "gray-scott", "tay
 """The dimension of those that have one."""
 
 _EQUATIONS = ("allen-cahn", "poisson", "sine-gordon")
-_DOMAINS = ("two-body", "two-body-lattice", "three-body", "cube")
-_EVERY = {f"{equation}-{domain}" for equation in _EQUATIONS for domain in _DOMAINS}
-_ONE_OF_EACH = {f"{_EQUATIONS[i % 3]}-{domain}" for i, domain in enumerate(_DOMAINS)}
+DOMAINS = ("two-body", "two-body-lattice", "three-body", "cube")
+_EVERY = {f"{equation}-{domain}" for equation in _EQUATIONS for domain in DOMAINS}
+_ONE_OF_EACH = {f"{_EQUATIONS[i % 3]}-{domain}" for i, domain in enumerate(DOMAINS)}
 PARTS = [name for name in do.pde.names() if name not in _EVERY - _ONE_OF_EACH]
 """All problems, but of those that the registry makes from an equation and a domain only so many
 that each equation and each domain is there.

@@ -22,6 +22,7 @@ from diffop.__main__ import main
 from diffop.runs.directory import finished
 
 from ..conftest import KEEPING
+from ..problems import DOMAINS, PARTS
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "results.md"
 ROW = re.compile(
@@ -58,6 +59,15 @@ def test_every_problem_is_there():
     }
 
 
+def test_what_is_not_run_has_the_settings_of_what_is():
+    """Of an equation and a domain: the registry recommends by the domain alone."""
+    settings = {name: do.pde.recommended(name).at(None) for name in STATED}
+    for name in STATED.keys() - set(PARTS):
+        (domain,) = (each for each in DOMAINS if name.endswith(f"-{each}"))
+        (run,) = (each for each in PARTS if each.endswith(f"-{domain}") and each != "heat-cube")
+        assert settings[name] == settings[run]
+
+
 @pytest.fixture(scope="module")
 def command():
     """The command line in other processes, compiled as for users and not as for tests. One serves
@@ -85,7 +95,7 @@ def command():
 
 
 @pytest.mark.slow("trains networks")
-@pytest.mark.parametrize("name", STATED)
+@pytest.mark.parametrize("name", PARTS)
 def test_the_stated_error_is_reached(name, command, tmp_path):
     words, error, null = STATED[name]
     assert command(name, *shlex.split(words), "--seed", "0", "--out", str(tmp_path)) == 0
