@@ -11,6 +11,7 @@ import pytest
 
 import diffop as do
 
+from ..problems import PARTS
 from ..refused import refusals
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -137,7 +138,7 @@ def test_pinn():
 
 
 @pytest.mark.once("zeros and ones")
-@pytest.mark.parametrize("name", do.pde.names())
+@pytest.mark.parametrize("name", PARTS)
 def test_problems_know_their_time(name):
     """It is 0 where the data are, which the ansatz builds in or a condition has."""
     dim = min(8, do.pde.recommended(name).dim)

@@ -1,4 +1,6 @@
-"""What holds for every problem in the registry."""
+"""What holds for every problem in the registry; of those made from an equation and a domain, for
+each equation and each domain.
+"""
 
 import functools
 
@@ -10,7 +12,7 @@ import pytest
 
 import diffop as do
 
-from ..problems import FIXED
+from ..problems import FIXED, PARTS
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -19,7 +21,7 @@ REFERENCE = (
     *("allen-cahn-1d", "kdv-cosine", "kuramoto-sivashinsky", "cavity", "cavity-1000"),
     *("ginzburg-landau", "gray-scott", "backward-step"),
 )
-SOLVED = [name for name in do.pde.names() if name not in REFERENCE]
+SOLVED = [name for name in PARTS if name not in REFERENCE]
 
 
 @functools.cache
@@ -71,7 +73,7 @@ def test_the_solution_and_no_other_fits_the_data(name, getkey):
         assert missed > 1e-3 * size and missed > 1e-6
 
 
-@pytest.mark.parametrize("name", do.pde.names())
+@pytest.mark.parametrize("name", PARTS)
 def test_points_are_like_the_problem_says(name, getkey):
     problem = problem_called(name)
     points = problem.sample(getkey(), 20)
@@ -82,7 +84,7 @@ def test_points_are_like_the_problem_says(name, getkey):
         assert condition.points.shape == (4, problem.dim)
 
 
-@pytest.mark.parametrize("name", do.pde.names())
+@pytest.mark.parametrize("name", PARTS)
 def test_the_recommended_loss_of_a_network_can_be_traced(name):
     """Shapes and types of the loss and its gradient, in single precision and strictly."""
     settings = do.train.Settings(name, **({} if name in FIXED else {"dim": 10}))
