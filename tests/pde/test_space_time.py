@@ -77,17 +77,3 @@ def test_sections_at_three_times():
         assert (section.axes, section.extent) == (("x", "y"), (-8.0, 8.0, 1.0, 2.0))
         assert section.points.shape == (3, 3, 3)
         np.testing.assert_array_equal(section.points[2, 0], [-8, 2, time])
-
-
-@pytest.mark.parametrize(
-    ("lower", "upper", "duration", "message"),
-    [
-        ((0.0,), (1.0, 2.0), 1.0, "as many above"),
-        ((), (), 1.0, "at least one end below"),
-        ((0.0,), (0.0,), 1.0, "lower < upper in each coordinate"),
-        ((0.0,), (1.0,), 0.0, "SpaceTime expects a positive duration, got 0.0"),
-    ],
-)
-def test_boxes_without_inside_are_refused(lower, upper, duration, message):
-    with pytest.raises(ValueError, match=message):
-        do.pde.SpaceTime(do.pde.Box(lower, upper), duration)
