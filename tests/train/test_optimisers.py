@@ -113,18 +113,6 @@ def test_other_squares_are_no_sum_of_squares(name):
         settings(optimiser=name, square="pairs")
 
 
-def test_a_run_with_others(tmp_path):
-    """The first step of muon, whose updates are orthogonal matrices, is not that of adam."""
-    given = {"steps": 2, "n": 2, "width": 8, "depth": 1, "batch": 10}
-    report = do.train.solve(
-        settings(optimiser="muon", schedule="exponential", **given), tmp_path / "muon"
-    )
-    assert report.settings["optimiser"] == "muon"
-    assert report.settings["schedule"] == "exponential"
-    adam = do.train.solve(settings(**given), tmp_path / "adam")
-    assert report.rel_l2 != adam.rel_l2
-
-
 def test_rates_by_fan_in():
     """The first update of Adam is its rate in each entry: a matrix of m inputs has 0.1 / √m, where
     that is less, and what is no matrix has the rate.
