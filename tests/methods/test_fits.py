@@ -271,7 +271,7 @@ def test_complex_parameters(method, within):
 class Scaled(eqx.Module):
     """Residuals of any size, of two parameters."""
 
-    size: float = eqx.field(static=True)
+    size: jax.Array
 
     def residuals(self, model, key):
         x = jnp.linspace(0, 1, 20)
@@ -288,7 +288,11 @@ def test_steps_do_not_depend_on_the_unit_of_the_loss(solver, size):
     with jax.enable_x64(False):
         one, other = (
             do.train.fit(
-                jnp.ones(2), Scaled(each), do.methods.GaussNewton(solver=solver), 4, key=KEY
+                jnp.ones(2),
+                Scaled(jnp.array(each)),
+                do.methods.GaussNewton(solver=solver),
+                4,
+                key=KEY,
             )
             for each in (1.0, size)
         )

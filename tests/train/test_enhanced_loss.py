@@ -83,20 +83,17 @@ def test_sampled_components_of_the_gradient():
     np.testing.assert_allclose(values.mean(), eqx.filter_jit(whole)(u, keys[0]), rtol=1e-10)
 
 
-@pytest.mark.parametrize(("weight", "terms"), [(0.0, 3), (0.3, 1)])
-def test_two_draws_are_unbiased_and_one_is_not(weight, terms):
+def test_two_draws_are_unbiased_and_one_is_not():
     """By enumeration: one coordinate of three has nine equally likely pairs of draws, and three
-    single ones, each with one or three choices of the gradient's components. The mean over them is
-    the exact loss, or that plus the variance."""
+    single ones, each with three choices of the gradient's component. The mean over them is the
+    exact loss, or that plus the variance."""
     problem = Frozen(do.pde.ManyBody("allen-cahn", 2, 3, key=jax.random.key(0)))
     u = lambda x: jnp.sin(3.0 * x[0] + x[1] * x[2])
     one, two = (
-        do.losses.ResidualLoss(
-            problem, 4, 1, "sparse", gpinn=weight, gpinn_terms=terms, square=square
-        )
+        do.losses.ResidualLoss(problem, 4, 1, "sparse", gpinn=0.3, gpinn_terms=1, square=square)
         for square in ("biased", "product")
     )
-    exact = do.losses.ResidualLoss(problem, 4, 1, "exact", gpinn=weight)
+    exact = do.losses.ResidualLoss(problem, 4, 1, "exact", gpinn=0.3)
 
     @eqx.filter_jit
     def losses(loss, keys):
@@ -105,34 +102,10 @@ def test_two_draws_are_unbiased_and_one_is_not(weight, terms):
     keys = jax.random.split(jax.random.key(0), 300)
     singles = np.unique(np.round(losses(one, keys), 10))
     pairs = np.unique(np.round(losses(two, keys), 10))
-    choices = 3 // terms
-    assert (singles.size, pairs.size) == (3 * choices, 6 * choices)
+    assert (singles.size, pairs.size) == (9, 18)
     mixed = [value for value in pairs if not np.isclose(singles, value, rtol=1e-8).any()]
-    assert len(mixed) == 3 * choices  # R_a R_b = R_b R_a counts twice, R_a² once
+    assert len(mixed) == 9  # R_a R_b = R_b R_a counts twice, R_a² once
     expected = losses(exact, keys[:1])[0]
-    mean = (singles.sum() + 2 * np.sum(mixed)) / (9 * choices)
+    mean = (singles.sum() + 2 * np.sum(mixed)) / 27
     np.testing.assert_allclose(mean, expected, rtol=1e-8)
     assert singles.mean() > 1.01 * expected
-
-
-def test_the_mean_of_the_gradient_is_the_exact_one():
-    """A z-test at 4.5 standard errors (a chance of 7e-6 a component) on six of the parameters."""
-    problem = Frozen(do.pde.ManyBody("sine-gordon", 2, 4, key=jax.random.key(0)))
-    u = network(problem)
-    exact, two = (
-        do.losses.ResidualLoss(problem, 3, 1, probes, square=square)
-        for probes, square in (("exact", "biased"), ("sparse", "product"))
-    )
-
-    @eqx.filter_jit
-    def gradients(loss, keys):
-        def gradient(key):
-            return eqx.filter_grad(lambda u: loss(u, key))(u).net.layers[-2].weight[0]
-
-        return jax.vmap(gradient)(keys)
-
-    samples = np.asarray(gradients(two, jax.random.split(jax.random.key(1), 4000)))
-    error = samples.std(axis=0) / len(samples) ** 0.5
-    expected = gradients(exact, jax.random.split(jax.random.key(1), 1))[0]
-    assert (error < 0.2 * np.abs(expected).max()).all()
-    assert (np.abs(samples.mean(axis=0) - expected) < 4.5 * error).all()
