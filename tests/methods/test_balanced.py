@@ -145,26 +145,6 @@ def test_gradients_out_of_the_range_of_squares():
     assert memory.weights["residual"].dtype == jnp.float32
 
 
-def test_resumed_runs_have_the_weights(tmp_path):
-    """Checkpoints keep them: a fit that was left goes on to the bits of one that was not."""
-    problem = do.pde.make("g-kdv-1d", key=KEY)
-    net = eqx.nn.MLP(2, "scalar", 4, 1, activation=jnp.tanh, key=KEY)
-    loss = do.losses.ResidualLoss(problem, batch=8, probes="exact")
-    optimiser = do.methods.Balanced(optax.adam(1e-2), every=4)
-    whole = do.train.fit(net, loss, optimiser, 12, key=KEY, steps_per_dispatch=3)
-    kept = do.train.Checkpoints(tmp_path, every=3)
-
-    def leave(step, model, losses):
-        if step == 6:
-            raise StopIteration
-
-    how: Any = {"key": KEY, "steps_per_dispatch": 3, "checkpoints": kept}
-    do.train.fit(net, loss, optimiser, 12, **how, observe=leave)
-    again = do.train.fit(net, loss, optimiser, 12, **how)
-    np.testing.assert_array_equal(again.losses, whole.losses)
-    assert eqx.tree_equal(again.model, whole.model)
-
-
 QUADRATIC: Any = Quadratic()
 
 

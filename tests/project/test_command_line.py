@@ -43,8 +43,10 @@ def refused(command, message, capsys):
     assert message in error and error.count("\n") == 1
 
 
-def test_solve_prints_what_the_result_means(tmp_path, capsys):
-    out = tmp_path / "run"
+def test_solve_prints_what_the_result_means(tmp_path, capsys, monkeypatch):
+    """And checks its settings once."""
+    out, asked = tmp_path / "run", []
+    monkeypatch.setattr(checking, "memory_bytes", lambda: asked.append("how much memory"))
     assert main([*SOLVE, "--seed", "3", "--input-scale", "2", "--out", str(out)]) == 0
     text, errors = capsys.readouterr()
     assert "\r" not in errors  # no progress bar where there is no terminal
@@ -52,6 +54,7 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
     assert f"{report['rel_l2']:.2e}" in text and f"{report['null_rel_l2']:.2e}" in text
     assert f"skill = {report['skill']:.2f}" in text and str(out) in text
     assert (report["seed"], report["settings"]["input_scale"]) == (3, 2.0)
+    assert len(asked) == 1
 
 
 @pytest.mark.usefixtures("as_users_see_it")
@@ -98,13 +101,6 @@ def test_bad_sizes_are_one_line_and_exit_2(words, message, tmp_path, capsys):
     """What a setting may be is in the tests of settings; here is one of each kind."""
     refused([*SOLVE, *words, "--out", str(tmp_path / "run")], message, capsys)
     assert not (tmp_path / "run").exists()
-
-
-def test_settings_are_checked_once(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(checking, "memory_bytes", lambda: asked.append("how much memory"))
-    assert main([*SOLVE, "--steps", "1", "--out", str(tmp_path / "run")]) == 0
-    assert len(asked) == 1
 
 
 def test_what_is_not_given_is_as_the_problem_recommends(tmp_path, capsys):
@@ -192,9 +188,17 @@ def test_what_cannot_be_recommended(words, message, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
-def test_options_beside_the_papers_settings(tmp_path):
-    assert main([*SOLVE, "--n", "3", "--out", str(tmp_path)]) == 0
-    settings = json.loads((tmp_path / "run.json").read_text())["settings"]
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """A command whose run has ended, and its directory."""
+    directory = tmp_path_factory.mktemp("ended")
+    command = [*SOLVE, "--n", "3", "--resume", "--out", str(directory)]
+    assert main(command) == 0
+    return command, directory
+
+
+def test_options_beside_the_papers_settings(ended):
+    settings = json.loads((ended[1] / "run.json").read_text())["settings"]
     given = {"dim": 4, "width": 8, "n": 3, "steps": 10}
     assert settings == do.train.Settings.of_paper("allen-cahn-two-body", **given).as_json()
     assert (settings["batch"], settings["learning_rate"], settings["gpinn"]) == (100, 1e-3, 0.0)
@@ -312,20 +316,18 @@ class Gone(Full):
     ],
     ids=["full", "gone", "closed"],
 )
-def test_an_output_that_takes_no_more(output, code, reason, tmp_path, monkeypatch, capsys):
+def test_an_output_that_takes_no_more(output, code, reason, ended, monkeypatch, capsys):
     """The run's results are on the disk, and one line says where; a reader of a list is left."""
-    command = [*SOLVE, "--out", str(tmp_path), "--resume"]
-    assert main(command) == 0
-    capsys.readouterr()
+    command, directory = ended
     monkeypatch.setattr(sys, "stdout", output)
     monkeypatch.setattr(loggers, "tell", lambda _: None)
     monkeypatch.setattr(solving, "tell", lambda _: None)
     assert main(command) == code
     assert capsys.readouterr().err == (
         f"diffop: error: the output could not be written: {reason}; the results: "
-        f"{tmp_path}/report.json, curve.png, model.eqx.\n"
+        f"{directory}/report.json, curve.png, model.eqx.\n"
     )
-    for words in (["list"], ["report", str(tmp_path)]):
+    for words in (["list"], ["report", str(directory)]):
         assert main(words) == code
         said = capsys.readouterr().err
         assert said == ("" if code == 141 else f"{COULD_NOT} {reason}.\n")
@@ -345,13 +347,13 @@ def test_nobody_is_told(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow("starts processes")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_streams_of_a_process(unbuffered):
+def test_streams_of_a_process():
     """Letters that are not in a code page, and streams that are full or closed: no traceback, and
-    nothing after the line that says what is wrong.
+    nothing after the line that says what is wrong. What is full is noticed when it is written to,
+    or in the end.
     """
 
-    def ended(words, encoding="utf-8"):
+    def ended(words, encoding="utf-8", unbuffered=""):
         more = {"PYTHONUNBUFFERED": unbuffered, "PYTHONIOENCODING": encoding}
         command = ["sh", "-c", f"{sys.executable} -m diffop {words}"]
         done = subprocess.run(command, capture_output=True, env=os.environ | more)
@@ -360,9 +362,10 @@ def test_streams_of_a_process(unbuffered):
     code, out, said = ended("list", "cp1252")
     assert (code, said) == (0, "") and r"\u0394u + u \u2212 u³ = f" in out
     full = f"{COULD_NOT} [Errno 28] No space left on device.\n"
-    assert ended("list >/dev/full") == (1, "", full)
+    for unbuffered in ("", "1"):
+        assert ended("list >/dev/full", unbuffered=unbuffered) == (1, "", full)
+        assert ended("list 2>&- >/dev/full", unbuffered=unbuffered) == (1, "", "")
     assert ended("list >&-") == (1, "", f"{COULD_NOT} [Errno 9] it is closed.\n")
-    assert ended("list 2>&- >/dev/full") == (1, "", "")
     assert ended("list --dim 2>/dev/full") == (2, "", "")
 
 

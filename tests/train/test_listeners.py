@@ -1,7 +1,6 @@
 """What listens to fits and runs: what it sees, may end, and knows when it goes on."""
 
 import json
-import signal
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ import pytest
 
 import diffop as do
 
-from .toy import COUNTING, Killed, settings
+from .toy import COUNTING, Killed, Noting, settings
 
 KEY = jax.random.key(0)
 SETTINGS = settings(steps=600)
@@ -24,28 +23,6 @@ def noisy(x, key):
 def fit(*listeners, steps=60, loss=noisy, **changes):
     given = {"key": KEY, "steps_per_dispatch": 10, **changes}
     return do.train.fit(jnp.ones(2), loss, optax.sgd(0.1), steps, listeners=listeners, **given)
-
-
-class Noting(do.train.AbstractListener):
-    """Notes what it is told, and raises something after a step."""
-
-    def __init__(self, step=None, error=StopIteration):
-        self.step, self.error = step, error
-        self.told, self.resumed = [], None
-
-    def after(self, state):
-        self.told.append(state.step)
-        if state.step == self.step:
-            raise self.error
-
-    def notes(self):
-        return {"sum": sum(self.told) + (self.resumed or {"sum": 0})["sum"]}
-
-    def resume(self, notes):
-        self.resumed = notes
-
-    def close(self, failed):
-        self.told.append("failed" if failed else "closed")
 
 
 @pytest.mark.usefixtures("as_users_see_it")
@@ -168,20 +145,3 @@ def test_a_run_that_ends_at_an_error(tmp_path):
     assert names >= {"report.json", "model.eqx", "curve.png", "run.json"}
     assert (tmp_path / "run" / "metrics.jsonl").read_text().count("\n") == 4
     assert do.train.solve(SETTINGS, tmp_path / "run", resume=True) == report
-
-
-def test_a_signal_closes_listeners(tmp_path):
-    class Interrupting(Noting):
-        def after(self, state):
-            super().after(state)
-            if state.step == 200:
-                signal.raise_signal(signal.SIGTERM)
-
-    listener = Interrupting()
-    with pytest.raises(do.train.Interrupted):
-        do.train.solve(SETTINGS, tmp_path, listeners=[listener])
-    assert listener.told == [100, 200, "failed"]
-    again = Interrupting()
-    report = do.train.solve(SETTINGS, tmp_path, resume=True, listeners=[again])
-    assert again.resumed == {"sum": 300} and again.told[0] == 300
-    assert report.resumed_at == [200]

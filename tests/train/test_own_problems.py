@@ -72,18 +72,24 @@ def test_what_is_no_problem(path, words, message, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
-def test_an_object(tmp_path):
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    """The run of an object: its report and its directory."""
+    directory = tmp_path_factory.mktemp("object")
+    return do.train.solve(own.Transport(0.5), directory), directory
+
+
+def test_an_object(solved):
     """With what it recommends; it is known by what it was made with."""
-    problem = own.Transport(0.5)
-    report = do.train.solve(problem, tmp_path)
+    problem, (report, directory) = own.Transport(0.5), solved
     assert (report.dim, report.steps) == (2, 10)
-    known = read(tmp_path / "run.json")["settings"]["problem"]
+    known = read(directory / "run.json")["settings"]["problem"]
     assert known == report.problem and known.startswith("tests.train.own:Transport#")
-    again = do.train.solve(do.train.Settings(own.Transport(0.5)), tmp_path, resume=True)
+    again = do.train.solve(do.train.Settings(own.Transport(0.5)), directory, resume=True)
     assert again == report
     with pytest.raises(do.train.CheckpointMismatchError, match="problem: tests.train.own:Transpor"):
-        do.train.solve(own.Transport(0.25), tmp_path, resume=True)
-    u = do.train.load(tmp_path, problem=problem)
+        do.train.solve(own.Transport(0.25), directory, resume=True)
+    u = do.train.load(directory, problem=problem)
     np.testing.assert_allclose(u(jnp.array([0.3, 0.0])), np.sin(0.3), rtol=1e-6)
     errors = do.train.FixedPoints(problem, _test_key()).errors(u)
     assert errors == (report.rel_l1, report.rel_l2)
@@ -106,12 +112,11 @@ def _test_key():
     return stream(jax.random.key(0), "test points")
 
 
-def test_nothing_is_imported_by_what_a_file_says(tmp_path):
-    do.train.solve(own.Transport(0.5), tmp_path)
+def test_nothing_is_imported_by_what_a_file_says(solved):
     with pytest.raises(ValueError, match="your own problem, tests.train.own:Transport#.*"):
-        do.train.load(tmp_path)
+        do.train.load(solved[1])
     with pytest.raises(ValueError, match="is a run of tests.train.own:Transport#.*, got the pro"):
-        do.train.load(tmp_path, problem=own.Transport)
+        do.train.load(solved[1], problem=own.Transport)
 
 
 def test_arrays_tell_objects_apart():

@@ -28,7 +28,7 @@ from diffop.train import checkpoints, progress as report, solving
 from diffop.train.loggers import MetricsFile
 from diffop.train.model import Keys
 
-from .toy import Killed, settings
+from .toy import Killed, Noting, settings
 
 SETTINGS = settings(steps=800)
 TIMES = ("it_per_s", "compile_s", "peak_memory_mb", "resumed_at")
@@ -79,12 +79,22 @@ def losses(directory):
 
 
 def test_every_number_is_that_of_a_run_that_never_stopped(whole, tmp_path, monkeypatch, capsys):
-    for step in (300, 500):
-        stopped(tmp_path, monkeypatch, step, 200, resume=True)
+    """Also after a line that was not written to its end, and with other versions, which is said."""
+    stopped(tmp_path, monkeypatch, 300, 200, resume=True)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 500, "lo')
+    assert [metric.step for metric in read_metrics(tmp_path)] == [100, 200, 300, 400]
+    environment = {**checkpoints.environment(), "jax": "0.0.1"}
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "environment", lambda: environment)
+        stopped(tmp_path, monkeypatch, 500, 200, resume=True)
+    capsys.readouterr()
     report = do.train.solve(SETTINGS, tmp_path, resume=True, checkpoint_every=200)
     assert report.resumed_at == [200, 400]
     assert ", resumed after step 200, 400" in report.as_text()
-    assert f"going on after step 400 in {tmp_path}." in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"going on after step 400 in {tmp_path}." in said
+    assert "was made with other versions (jax 0.0.1 before, " in said
     expected, directory = whole
     assert numbers(report) == numbers(expected)
     assert (tmp_path / "model.eqx").read_bytes() == (directory / "model.eqx").read_bytes()
@@ -105,15 +115,6 @@ def test_weights_of_terms_are_those_of_a_run_that_never_stopped(tmp_path, monkey
     assert again.resumed_at == [200] and numbers(again) == numbers(whole)
     plain = do.train.solve(dataclasses.replace(settings, causal=0.0, balance=0), tmp_path / "plain")
     assert plain.loss != whole.loss
-
-
-def test_a_line_that_was_not_written_to_its_end(tmp_path, monkeypatch, whole):
-    stopped(tmp_path, monkeypatch, 200, 100)
-    with (tmp_path / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 400, "lo')
-    assert [metric.step for metric in read_metrics(tmp_path)] == [100, 200, 300]
-    do.train.solve(SETTINGS, tmp_path, resume=True)
-    assert noted(tmp_path) == noted(whole[1])
 
 
 def test_models_of_checkpoints(tmp_path, monkeypatch, whole):
@@ -147,16 +148,6 @@ def test_without_checkpoints(tmp_path):
     assert not (tmp_path / "checkpoints").exists()
     with pytest.raises(FileNotFoundError, match="checkpoints has no checkpoint yet; ask later."):
         do.train.load(tmp_path, "best")
-
-
-def test_other_versions_are_said(tmp_path, monkeypatch, capsys):
-    environment = {**checkpoints.environment(), "jax": "0.0.1"}
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "environment", lambda: environment)
-        stopped(tmp_path, monkeypatch, 100, 100)
-    do.train.solve(SETTINGS, tmp_path, resume=True)
-    said = capsys.readouterr().err
-    assert "was made with other versions (jax 0.0.1 before, " in said
 
 
 def test_overwriting_removes_checkpoints_and_nothing_else(tmp_path):
@@ -201,7 +192,8 @@ def test_a_loss_that_is_not_finite_names_the_last_good_checkpoint(tmp_path, monk
     assert read_metrics(tmp_path)[-1].step == 200
 
 
-def test_results_on_a_full_disk(tmp_path, monkeypatch, whole):
+def test_results_on_a_full_disk(tmp_path, monkeypatch, capsys, whole):
+    """Of the network, and then of the pictures, without which the run ends."""
     with monkeypatch.context() as patch:
         patch.setattr(runs, "save_model", full)
         with pytest.raises(
@@ -211,12 +203,8 @@ def test_results_on_a_full_disk(tmp_path, monkeypatch, whole):
             f"{tmp_path}/checkpoints/800.",
         ):
             do.train.solve(SETTINGS, tmp_path, checkpoint_every=400)
-    assert numbers(do.train.solve(SETTINGS, tmp_path, resume=True)) == numbers(whole[0])
-
-
-def test_pictures_on_a_full_disk(tmp_path, monkeypatch, capsys, whole):
     monkeypatch.setattr(solving, "save_curves", full)
-    assert numbers(do.train.solve(SETTINGS, tmp_path)) == numbers(whole[0])
+    assert numbers(do.train.solve(SETTINGS, tmp_path, resume=True)) == numbers(whole[0])
     assert f"the pictures in {tmp_path} could not be written: [Errno" in capsys.readouterr().err
     assert (tmp_path / "report.json").is_file() and (tmp_path / "model.eqx").is_file()
 
@@ -236,20 +224,21 @@ def test_metrics_on_a_full_disk(tmp_path, monkeypatch):
     assert read_metrics(tmp_path) == [Metric(1, 0.5, None, 0.1), Metric(4, 0.5, 0.25, 0.1)]
 
 
-def test_a_signal_stops_the_run_with_a_checkpoint(tmp_path, monkeypatch, whole):
+def test_a_signal_stops_the_run_with_a_checkpoint(tmp_path, whole):
+    """Listeners are closed, and know of it when the run goes on."""
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("signals reach the main thread only")
-    call, before = report.Progress.__call__, signal.getsignal(signal.SIGTERM)
 
-    def interrupt(self, state):
-        call(self, state)
-        if state.step == 200:
-            signal.raise_signal(signal.SIGTERM)
+    class Interrupting(Noting):
+        def after(self, state):
+            super().after(state)
+            if state.step == 200:
+                signal.raise_signal(signal.SIGTERM)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(report.Progress, "__call__", interrupt)
-        with pytest.raises(KeyboardInterrupt) as caught:
-            do.train.solve(SETTINGS, tmp_path)
+    before, listener, again = signal.getsignal(signal.SIGTERM), Interrupting(), Interrupting()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        do.train.solve(SETTINGS, tmp_path, listeners=[listener])
+    assert listener.told == [100, 200, "failed"]
     error = caught.value
     assert isinstance(error, do.train.Interrupted) and error.signal == signal.SIGTERM
     assert re.match(
@@ -258,7 +247,9 @@ def test_a_signal_stops_the_run_with_a_checkpoint(tmp_path, monkeypatch, whole):
         str(error),
     )
     assert signal.getsignal(signal.SIGTERM) is before
-    assert numbers(do.train.solve(SETTINGS, tmp_path, resume=True)) == numbers(whole[0])
+    ended = do.train.solve(SETTINGS, tmp_path, resume=True, listeners=[again])
+    assert numbers(ended) == numbers(whole[0]) and ended.resumed_at == [200]
+    assert again.resumed == {"sum": 300} and again.told[0] == 300
 
 
 def test_signals_outside_the_main_thread_are_left_alone():

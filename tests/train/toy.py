@@ -24,6 +24,28 @@ def settings(**changes):
     return do.train.Settings.of_paper("allen-cahn-two-body", **{**small, **changes})
 
 
+class Noting(do.train.AbstractListener):
+    """Notes what it is told, and raises something after a step."""
+
+    def __init__(self, step=None, error=StopIteration):
+        self.step, self.error = step, error
+        self.told, self.resumed = [], None
+
+    def after(self, state):
+        self.told.append(state.step)
+        if state.step == self.step:
+            raise self.error
+
+    def notes(self):
+        return {"sum": sum(self.told) + (self.resumed or {"sum": 0})["sum"]}
+
+    def resume(self, notes):
+        self.resumed = notes
+
+    def close(self, failed):
+        self.told.append("failed" if failed else "closed")
+
+
 class Poisson(do.pde.AbstractSolvedProblem):
     """u'' = f on [-1, 1]."""
 
