@@ -143,7 +143,7 @@ def test_the_bar_does_not_depend_on_how_often_a_point_is_drawn(count):
     )
     newton = do.methods.GaussNewton(1e-2, adaptive=True, acceleration=True)
     net = eqx.nn.MLP(1, "scalar", 10, 1, jnp.tanh, key=jax.random.key(1))
-    pinn = do.train.fit(do.nn.PINN(net, loss.equation), loss, newton, 500, key=KEY).model
+    pinn = do.train.fit(do.nn.PINN(net, loss.equation), loss, newton, 100, key=KEY).model
     np.testing.assert_allclose(pinn.equation.h, slope / (1 - slope), atol=0.2 * bar)
     found = do.train.standard_errors(lambda pinn: pinn.equation.h, pinn, loss, key=KEY)
     np.testing.assert_allclose(found, bar, rtol=0.05)

@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.__main__ import main
 from diffop.train import solving
 from diffop.train.model import Keys
+from diffop.train.progress import Progress
 
+from .toy import Killed
 from .two_processes import PER_DISPATCH, SETTINGS
 
 pytestmark = pytest.mark.slow("starts two processes")
@@ -136,7 +139,7 @@ def under_way(directory):
     return processes
 
 
-def test_a_signal_on_the_command_line(tmp_path):
+def test_a_signal_on_the_command_line(tmp_path, monkeypatch, capsys):
     """Both end with its exit code, a checkpoint and one set of files; one device goes on."""
     processes = under_way(tmp_path)
     processes[1].send_signal(signal.SIGTERM)
@@ -145,13 +148,15 @@ def test_a_signal_on_the_command_line(tmp_path):
     assert "stopped by SIGTERM after step" in first and "stopped by" not in second
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
     assert not (tmp_path / "run" / "report.json").exists()
-    resumed = [sys.executable, "-m", *solve(tmp_path), "--resume"]
-    with subprocess.Popen(resumed, stderr=-1, text=True) as process:
-        assert process.stderr is not None
-        lines = iter(process.stderr.readline, "")
-        going_on = [next(lines), next(lines)]
-        process.kill()
-    assert "was made on model=2, and the fit goes on on one device" in "".join(going_on)
+
+    def die(*_):
+        raise Killed
+
+    monkeypatch.setattr(Progress, "__call__", die)
+    with pytest.raises(Killed):
+        main([*solve(tmp_path)[1:], "--resume"])
+    going_on = "was made on model=2, and the fit goes on on one device"
+    assert going_on in capsys.readouterr().err
 
 
 def test_a_process_that_dies_ends_the_other(tmp_path):
