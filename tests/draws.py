@@ -5,6 +5,7 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.stats
 
 Z = 4.5
 """How many standard errors a test at fixed keys allows: a correct library fails it with probability
@@ -27,6 +28,11 @@ def check_mean(values, exact, notices=np.inf, varies=True):
     assert np.all(np.abs(values.mean(axis=0) - exact) <= Z * error + rounding)
     assert np.all(Z * error <= notices * np.abs(exact))
     assert not varies or np.all(error > rounding / 100)
+
+
+def uniform(values):
+    """Whether they are so from 0 to 1: Kolmogorov-Smirnov at a level of one in a thousand."""
+    return scipy.stats.kstest(np.asarray(values), "uniform").pvalue > 1e-3
 
 
 def check_errors(values, errors, notices=0.25):

@@ -8,7 +8,7 @@ import scipy.stats
 
 import diffop as do
 
-from ..draws import check_mean, many
+from ..draws import check_mean, many, uniform
 from ..refused import refusals
 
 KEY = jax.random.key(0)
@@ -18,11 +18,6 @@ LOWER, UPPER = [-1.0, 0.0, 2.0], [1.0, 5.0, 2.5]
 def fractions(points):
     """Where the points are between the ends of each coordinate, from 0 to 1."""
     return (np.asarray(points, np.float64) - LOWER) / np.subtract(UPPER, LOWER)
-
-
-def uniform(values):
-    """Kolmogorov-Smirnov at a level of one in a thousand."""
-    return scipy.stats.kstest(values, "uniform").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("ends", [tuple, np.array, jnp.array])

@@ -9,6 +9,7 @@ import scipy.stats
 import diffop as do
 from diffop.pde.semilinear.radial import value_at_origin
 
+from ..draws import uniform
 from ..refused import refusals
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -75,7 +76,7 @@ def test_points_are_on_paths_of_a_particle(problem, getkey):
     points = np.asarray(problem.sample(getkey(), 4000))
     time = points[:, 3]
     assert time.min() >= 0 and time.max() <= 0.3
-    assert scipy.stats.kstest(time / 0.3, "uniform").pvalue > 1e-3
+    assert uniform(time / 0.3)
     scaled = points[:, :3] / np.sqrt(2 * time)[:, None]
     assert normal(scaled)
     # independent: four standard deviations of a correlation

@@ -5,6 +5,8 @@ import pytest
 
 import diffop as do
 
+from ..draws import uniform
+
 BOXES = {
     2: do.pde.SpaceTime(do.pde.Box((-12.0,), (8.0,)), 3.0),
     3: do.pde.SpaceTime(do.pde.Box((-8.0, 1.0), (8.0, 2.0)), 6.0),
@@ -22,24 +24,17 @@ def fractions(box, points):
     return (np.asarray(points, np.float64) - first) / (last - first)
 
 
-def is_uniform(values):
-    values = np.sort(values)
-    count = values.size
-    # Kolmogorov-Smirnov distance from uniform: above 1.95/√count once in a thousand
-    return np.max(np.abs(values - np.arange(1, count + 1) / count)) < 1.95 / count**0.5
-
-
 def test_points_are_uniform(box, getkey):
     points = fractions(box, box.sample(getkey(), 4000))
     assert points.shape == (4000, box.dim)
     assert points.min() >= 0 and points.max() <= 1 + 1e-6
-    assert all(is_uniform(points[:, axis]) for axis in range(box.dim))
+    assert all(uniform(points[:, axis]) for axis in range(box.dim))
 
 
 def test_initial_points(box, getkey):
     points = fractions(box, box.initial.sample(getkey(), 4000))
     assert (points[:, -1] == 0).all()
-    assert all(is_uniform(points[:, axis]) for axis in range(box.dim - 1))
+    assert all(uniform(points[:, axis]) for axis in range(box.dim - 1))
 
 
 @pytest.mark.parametrize("end", ["lower", "upper"])
@@ -47,12 +42,12 @@ def test_points_of_a_face(box, end, getkey):
     for axis in range(box.dim - 1):
         points = fractions(box, box.face(axis, end).sample(getkey(), 4000))
         assert (points[:, axis] == (end == "upper")).all()
-        assert all(is_uniform(points[:, other]) for other in range(box.dim) if other != axis)
+        assert all(uniform(points[:, other]) for other in range(box.dim) if other != axis)
 
 
 def test_boundary_points_are_on_all_faces_alike(box, getkey):
     points = fractions(box, box.boundary.sample(getkey(), 4000))
-    assert is_uniform(points[:, -1])
+    assert uniform(points[:, -1])
     on_faces = np.stack([points[:, :-1] == 0, points[:, :-1] == 1])
     assert (on_faces.sum(axis=(0, 2)) == 1).all()
     counts, expected = on_faces.sum(axis=1), 4000 / (2 * (box.dim - 1))
@@ -60,7 +55,7 @@ def test_boundary_points_are_on_all_faces_alike(box, getkey):
     assert (np.abs(counts - expected) < 4 * expected**0.5).all()
     for axis in range(box.dim - 1):
         free = ~on_faces[:, :, axis].any(axis=0)
-        assert not free.any() or is_uniform(points[free, axis])
+        assert not free.any() or uniform(points[free, axis])
 
 
 def test_sections_over_space_and_time():

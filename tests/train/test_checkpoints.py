@@ -18,7 +18,7 @@ import diffop as do
 from diffop.storage import disk, stored
 from diffop.train import checkpoints
 
-from .toy import Killed
+from .toy import Killed, state
 
 KEY = jax.random.key(0)
 MODEL = {"a": jnp.zeros(3), "b": jnp.ones((2, 4), jnp.bfloat16)}
@@ -39,12 +39,6 @@ def killed_after(step):
             raise Killed
 
     return observe
-
-
-def state(step, losses=None):
-    """A state as a fit could have it."""
-    losses = np.zeros(step, np.float32) if losses is None else np.asarray(losses, np.float32)
-    return do.train.State(step, {"w": jnp.full(5, step / 7)}, (jnp.array(step),), losses, 1.5, 2.5)
 
 
 equal = eqx.tree_equal

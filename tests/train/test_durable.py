@@ -10,7 +10,6 @@ import pathlib
 import shutil
 
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 import diffop as do
@@ -19,7 +18,7 @@ from diffop.runs.metrics import METRICS
 from diffop.storage import disk
 from diffop.train.loggers import MetricsFile
 
-from .toy import settings
+from .toy import settings, state
 
 
 class Recorded:
@@ -137,11 +136,6 @@ def test_new_folders_have_their_names_on_the_disk(recorded):
     disk.make_folder(folder / "a" / "b")
     disk.make_folder(folder / "a" / "b")
     assert record.calls == [("fsync", "."), ("fsync", "a")]
-
-
-def state(step):
-    losses = np.zeros(step, np.float32)
-    return do.train.State(step, {"w": jnp.full(5, step / 7)}, (jnp.array(step),), losses, 1.5, 2.5)
 
 
 def test_a_checkpoint_is_there_as_a_whole_or_not_at_all(recorded):

@@ -5,6 +5,7 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float
 
@@ -22,6 +23,12 @@ def settings(**changes):
     """Those of a run that takes a moment."""
     small = {"dim": 4, "steps": 2, "n": 2, "width": 8, "depth": 1, "batch": 10}
     return do.train.Settings.of_paper("allen-cahn-two-body", **{**small, **changes})
+
+
+def state(step, losses=None):
+    """A state as a fit could have it."""
+    losses = np.zeros(step, np.float32) if losses is None else np.asarray(losses, np.float32)
+    return do.train.State(step, {"w": jnp.full(5, step / 7)}, (jnp.array(step),), losses, 1.5, 2.5)
 
 
 class Noting(do.train.AbstractListener):
