@@ -118,14 +118,6 @@ def test_a_fit_that_goes_on_is_the_same_bit_for_bit(name, tmp_path):
             np.testing.assert_array_equal(leaf, expected)
 
 
-def test_another_method_does_not_go_on_from_a_checkpoint(tmp_path):
-    checkpoints = do.train.Checkpoints(tmp_path, every=1)
-    after(Curve(), start(), METHODS["spring"], 2, checkpoints=checkpoints)
-    fitted = lambda model, key: sum(jnp.sum(each(model)[0]) for each in ())
-    with pytest.raises(do.train.CheckpointMismatchError):
-        after(fitted, start(), do.methods.LBFGS(), 4, checkpoints=do.train.Checkpoints(tmp_path))
-
-
 def test_lbfgs_stays_on_the_points_of_the_first_step():
     """It ends at the least squares of these points."""
 
