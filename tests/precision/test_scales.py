@@ -4,6 +4,8 @@ A coefficient of 1e-12 or 1e12 is as ordinary as one of 1: what is lost must nev
 eight times what JAX itself loses, and four units in the last place.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -135,24 +137,36 @@ def test_behind_a_cut_of_unequal_values():
     is_as_good(np.asarray(got)[None], np.asarray(same)[None], np.asarray(truth)[None])
 
 
+def gradient_of_softplus(laplacian):
+    def loss(weight, x):
+        return laplacian(lambda x: jax.nn.softplus(weight * (1e-6 * jnp.sum(jnp.sin(x)) + 0.7)))(x)
+
+    return jax.jit(jax.grad(loss))
+
+
+GRADIENTS = [
+    gradient_of_softplus(do.Laplacian().exact),
+    gradient_of_softplus(lambda u: lambda x: jnp.trace(jax.hessian(u)(x))),
+]
+
+
 @pytest.mark.parametrize("weight", [1e2, 1e4, 1e5, 1e6, 1e8])
 def test_gradients_by_weights_of_a_saturated_softplus(weight):
     """Far from zero its slope is one, and nothing of its rounding is left in a gradient."""
-
-    def loss(laplacian, weight, x):
-        return laplacian(lambda x: jax.nn.softplus(weight * (1e-6 * jnp.sum(jnp.sin(x)) + 0.7)))(x)
-
-    def gradient(laplacian, dtype):
-        operands = (jnp.asarray(each, dtype) for each in (weight, POINT))
-        return jax.jit(jax.grad(lambda *each: loss(laplacian, *each)))(*operands)
-
-    def nested(u):
-        return lambda x: jnp.trace(jax.hessian(u)(x))
-
-    got, same = (gradient(each, jnp.float32) for each in (do.Laplacian().exact, nested))
+    got, same = (each(jnp.float32(weight), jnp.asarray(POINT)) for each in GRADIENTS)
     with jax.enable_x64(True):
-        truth = gradient(nested, jnp.float64)
+        truth = GRADIENTS[1](jnp.float64(weight), jnp.asarray(POINT, jnp.float64))
     is_as_good(np.asarray(got), np.asarray(same), np.asarray(truth))
+
+
+@functools.cache
+def third_by_nesting():
+    """D³u(B, C, A_0) in double precision."""
+    with jax.enable_x64(True):
+        u = network
+        for v in (B, C, A[0]):
+            u = lambda x, u=u, v=v: jax.jvp(u, (x,), (jnp.asarray(v, jnp.float64),))[1]
+        return float(jax.jit(u)(jnp.asarray(POINT, jnp.float64)))
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
@@ -160,18 +174,8 @@ def test_powers_of_unequal_directions_are_balanced(scale):
     """A plan by powers, asked for by name, of vectors that differ in size."""
     factors = [do.Directional(jnp.asarray(s * v)) for s, v in ((1, B), (scale, C), (1, A[0]))]
     operator = factors[0] @ factors[1] @ factors[2]
-    x = jnp.asarray(POINT)
-    got = jax.jit(operator.exact(network, plan="power"))(x)
-
-    def nested(x, *directions):
-        u = network
-        for v in directions:
-            u = lambda x, u=u, v=v: jax.jvp(u, (x,), (v,))[1]
-        return u(x)
-
-    with jax.enable_x64(True):
-        rows = [jnp.asarray(v, jnp.float64) for v in (B, C, A[0])]
-        truth = scale * float(jax.jit(nested)(jnp.asarray(POINT, jnp.float64), *rows))
+    got = jax.jit(operator.exact(network, plan="power"))(jnp.asarray(POINT))
+    truth = scale * third_by_nesting()
     assert abs(float(got) / truth - 1) < 1e-4  # of polarisation itself: digits of six directions
 
 
@@ -182,24 +186,32 @@ UNITS = {
 }
 
 
+def in_units(units, scale):
+    return lambda x: jnp.sum(jnp.sin(UNITS[units](jnp.asarray(FIRST, x.dtype) @ x, scale)))
+
+
+@functools.cache
+def by_nesting(units):
+    """In double precision, where the scale does not count."""
+    second = jax.hessian(in_units(units, 1.0))
+    nested = jax.jit(lambda x: (second(x), jax.jacfwd(jax.jacfwd(second))(x)))
+    with jax.enable_x64(True):
+        hessian, fourth = map(np.asarray, nested(jnp.asarray(POINT, jnp.float64)))
+    return {
+        "Δ": np.trace(hessian),
+        "C": np.sum(A.astype(np.float64) * hessian),
+        "Δ²": np.einsum("iijj", fourth),
+    }
+
+
 @pytest.mark.parametrize("scale", [1e-22, 1e-12, 1e12, 1e22])
 @pytest.mark.parametrize("units", UNITS)
 def test_a_value_in_other_units(units, scale):
     """Squares of what is in them may be out of range: the numbers that bring it back are multiplied
     first.
     """
-    u = lambda x: jnp.sum(jnp.sin(UNITS[units](jnp.asarray(FIRST, x.dtype) @ x, scale)))
-    x = jnp.asarray(POINT)
     operators = {"Δ": do.Laplacian(), "C": do.SecondOrder(A), "Δ²": do.Biharmonic()}
-    got = jax.jit(lambda x: {name: L.exact(u)(x) for name, L in operators.items()})(x)
-    second = jax.hessian(u)
-    nested = jax.jit(lambda x: (second(x), jax.jacfwd(jax.jacfwd(second))(x)))
-    with jax.enable_x64(True):
-        hessian, fourth = map(np.asarray, nested(jnp.asarray(POINT, jnp.float64)))
-    truth = {
-        "Δ": np.trace(hessian),
-        "C": np.sum(A.astype(np.float64) * hessian),
-        "Δ²": np.einsum("iijj", fourth),
-    }
-    for name, value in got.items():
-        np.testing.assert_allclose(value, truth[name], rtol=2e-5, err_msg=name)
+    u = in_units(units, scale)
+    every = jax.jit(lambda x: {name: L.exact(u)(x) for name, L in operators.items()})
+    for name, value in every(jnp.asarray(POINT)).items():
+        np.testing.assert_allclose(value, by_nesting(units)[name], rtol=2e-5, err_msg=name)
