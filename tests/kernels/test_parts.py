@@ -124,24 +124,32 @@ OPERATORS = {
 }
 
 
-def check(name, own, by_nesting, weights, wrap=jax.jit, points=X):
-    got = wrap(lambda w, x: CASES[name](own, w, x))(weights, points)
-    want = jax.jit(lambda w, x: CASES[name](by_nesting, w, x))(weights, points)
+def check(got, want, name=""):
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.max(np.abs(b)))
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.max(np.abs(b)), err_msg=name)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("jitted", [True, False])
-def test_transformations(three, operator, name, jitted):
-    check(name, *OPERATORS[operator], jax.jit if jitted else lambda f: f)
+def test_transformations(three, operator, name):
+    """Compiled, and operation by operation."""
+    own, by_nesting, weights = OPERATORS[operator]
+    ours = functools.partial(CASES[name], own)
+    got, want = jax.jit(lambda w, x: (ours(w, x), CASES[name](by_nesting, w, x)))(weights, X)
+    check(got, want)
+    check(ours(weights, X), want)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_transformations_of_wide_layers(three, halves, name):
+def test_transformations_of_wide_layers(three, halves):
     """Products by halves, in a loop over the points of a part."""
-    check(name, do.Laplacian().exact, laplacian, DEEP, points=LONG)
+
+    @jax.jit
+    def every(weights, x):
+        ways = do.Laplacian().exact, laplacian
+        return {name: [case(way, weights, x) for way in ways] for name, case in CASES.items()}
+
+    for name, (got, want) in every(DEEP, LONG).items():
+        check(got, want, name)
     jaxpr = jax.make_jaxpr(functools.partial(values, do.Laplacian().exact))(DEEP, LONG).jaxpr
     (in_parts,) = (eqn for eqn in jaxpr.eqns if eqn.primitive.name == "scan")
     assert lengths(in_parts.params["jaxpr"].jaxpr)

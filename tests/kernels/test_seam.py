@@ -113,22 +113,37 @@ def operands_of(name):
     return [jnp.asarray(RNG.normal(size=size)) / 2 for size in sizes]
 
 
-def agree(function, *operands):
-    """With kernels and without."""
+def with_kernels_and_without(function, *operands):
     got = jax.jit(lambda *xs: function(*xs))(*operands)
     with kernels.plain():
-        want = jax.jit(lambda *xs: function(*xs))(*operands)
+        return got, jax.jit(lambda *xs: function(*xs))(*operands)
+
+
+def check_agree(got, want):
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * max(1, np.max(np.abs(b))))
+
+
+def agree(function, *operands):
+    check_agree(*with_kernels_and_without(function, *operands))
+
+
+@functools.cache
+def in_every_order(name):
+    """Two programs."""
+    f, shapes, axes = CALLS[name]
+    mapped = functools.partial(jax.vmap, in_axes=axes)
+    every = {order: made(f, mapped, len(shapes)) for order, made in ORDERS.items()}
+    return with_kernels_and_without(
+        lambda *xs: {order: function(*xs) for order, function in every.items()}, *operands_of(name)
+    )
 
 
 @pytest.mark.usefixtures("kernels_everywhere")
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", CALLS)
 def test_orders_of_transformations(name, order):
-    f, shapes, axes = CALLS[name]
-    mapped = functools.partial(jax.vmap, in_axes=axes)
-    agree(ORDERS[order](f, mapped, len(shapes)), *operands_of(name))
+    check_agree(*(values[order] for values in in_every_order(name)))
 
 
 @pytest.mark.usefixtures("kernels_everywhere")
@@ -141,10 +156,12 @@ def test_points_within_points_and_in_loops(name):
     def at_shifted(amount):
         return jax.vmap(f, axes)(*(x + amount * s for x, s in zip(operands, shift, strict=True)))
 
-    amounts = jnp.asarray([0.0, 0.1])
-    agree(jax.vmap(at_shifted), amounts)
-    agree(jax.grad(lambda xs: jnp.sum(jax.vmap(at_shifted)(xs) ** 2)), amounts)
-    agree(lambda xs: jax.lax.scan(lambda c, x: (c, at_shifted(x)), 0, xs)[1], amounts)
+    ways = [
+        jax.vmap(at_shifted),
+        jax.grad(lambda xs: jnp.sum(jax.vmap(at_shifted)(xs) ** 2)),
+        lambda xs: jax.lax.scan(lambda c, x: (c, at_shifted(x)), 0, xs)[1],
+    ]
+    agree(lambda xs: [way(xs) for way in ways], jnp.asarray([0.0, 0.1]))
 
 
 @pytest.mark.usefixtures("kernels_everywhere")

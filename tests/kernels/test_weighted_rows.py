@@ -1,5 +1,7 @@
 """Shared rows times numbers of the point, times a shared matrix, beside the sum itself."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -63,21 +65,33 @@ def operands(axes, points):
     )
 
 
-@pytest.mark.parametrize("points", [MANY, FEW, 1])
-@pytest.mark.parametrize("axes", AXES)
-@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
-def test_transformations(transformation, axes, points):
-    """Of points, and at points."""
-    transform, axes = TRANSFORMATIONS[transformation], AXES[axes]
+@functools.cache
+def transformed(axes, points):
+    """Of points, and at points, in each way: one program."""
+    axes = AXES[axes]
 
-    def results(f):
+    def results(transform, f):
         if axes is None:
             return transform(f)
         inside, outside = transform(jax.vmap(f, axes)), jax.vmap(transform(f), axes)
         return lambda *xs: (inside(*xs), outside(*xs))
 
-    arrays = tuple(map(jnp.asarray, operands(axes, points)))
-    got, want = (jax.jit(results(f))(*arrays) for f in (product, expected))
+    def every(*xs):
+        return {
+            name: [results(transform, f)(*xs) for f in (product, expected)]
+            for name, transform in TRANSFORMATIONS.items()
+        }
+
+    return jax.jit(every)(*map(jnp.asarray, operands(axes, points)))
+
+
+PLACES = [(axes, points) for axes in AXES for points in (MANY, FEW, 1) if axes != "none"]
+
+
+@pytest.mark.parametrize(("axes", "points"), [*PLACES, ("none", 1)])
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+def test_transformations(transformation, axes, points):
+    got, want = transformed(axes, points)[transformation]
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
