@@ -17,7 +17,7 @@ from ..operators import table
 CASES = tuple(table.operators() + table.gradients())
 
 
-FUNCTION = functions.SCALAR[1]
+FUNCTION = functions.SHALLOW
 
 
 @functools.cache
