@@ -93,19 +93,26 @@ def test_structure_changes_no_value(function):
         _check_agree(made_by(cases, function, "float64"), expected)
 
 
-# which operators: each of a scalar function on one of two networks
-WITH_LAYERS = {"tanh": slice(0, None, 2), "residual": slice(1, None, 2), "field": slice(None)}
+# which operators: of a scalar function each meets all kernels on one of two networks, and on the
+# other every second one goes through without `parts`, which takes the points one by one
+WITH_LAYERS = {
+    "tanh": (slice(0, None, 2), slice(1, None, 4)),
+    "residual": (slice(1, None, 2), slice(0, None, 4)),
+    "field": (slice(None), slice(None)),
+}
 
 
 @pytest.mark.slow("makes some programs of the table once more")
 @pytest.mark.usefixtures("as_users_see_it", "kernels_everywhere")
 @pytest.mark.parametrize("function", [f for f in FUNCTIONS if f.name in WITH_LAYERS], ids=str)
 def test_kernels_change_no_value(function):
-    """Every operator with all kernels, on points and layers of any size."""
+    """Every operator with all kernels, on points and layers of any size, and points together."""
     with do.kernels.plain():
         expected = values(function, "float64")
-    cases = cases_of(function)[WITH_LAYERS[function.name]]
-    _check_agree(made_by(cases, function, "float64"), expected)
+    alone, together = (cases_of(function)[some] for some in WITH_LAYERS[function.name])
+    _check_agree(made_by(alone, function, "float64"), expected)
+    with do.kernels.plain("parts"):
+        _check_agree(made_by(together, function, "float64"), expected)
 
 
 def _check_agree(got, expected):
