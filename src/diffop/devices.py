@@ -1,13 +1,16 @@
 """How arrays lie on devices, and constants that lie as other arrays do."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import AxisType, NamedSharding, reshard
+import numpy as np
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, reshard, use_abstract_mesh
 
 from .versions import varying_axes
+
+R = TypeVar("R")
 
 
 def varying_alike(operands: Sequence[Any]) -> Sequence[Any]:
@@ -45,6 +48,19 @@ def own_copy(function: Callable[[Any], Any], argument: Any) -> Any:
     outputs = jax.tree.leaves(jax.eval_shape(function, argument))
     axes = frozenset().union(*map(varying_axes, outputs))
     return jax.tree.map(lambda leaf: varying_over(leaf, axes), argument)
+
+
+def computed_at_once(function: Callable[[], R]) -> R:
+    """What a function makes of known arrays, while a program is traced.
+
+    Inside `jax.shard_map` JAX has no arrays but those of the program: what is known is computed
+    outside of every mesh there, and lies on none as an array of NumPy.
+    """
+    if not in_shard_map():
+        with jax.ensure_compile_time_eval():
+            return function()
+    with use_abstract_mesh(AbstractMesh((), ())), jax.ensure_compile_time_eval():
+        return jax.tree.map(np.asarray, function())
 
 
 def is_explicit(kind: Any) -> bool:

@@ -69,6 +69,28 @@ def test_estimates_are_unbiased(name, way):
     np.testing.assert_allclose(np.mean(estimate(keys)[first]), exact)
 
 
+@pytest.mark.parametrize("way", ["hutchinson", "sliced"])
+@pytest.mark.parametrize("name", MODELS)
+def test_several_directions_are_the_mean_of_each(name, way):
+    """Of images: all directions of a point, beside nested differentiation along each."""
+    images, key = jnp.asarray(X[:12].reshape(3, 4, 3)), jax.random.key(1)
+    model = lambda x: MODELS[name](x.reshape(-1)[:3]) * jnp.sum(jnp.cos(x))
+    if name == "score":
+        model = lambda x: jnp.sin(x) * jnp.sum(x**3) + x[::-1]
+    score = model if name == "score" else jax.grad(model)
+    shape = (len(images), 5, 4, 3)
+    signs = jax.random.rademacher(stream(key, "directions of a score"), shape, images.dtype)
+
+    def along(x, v):
+        s, moved = jax.jvp(score, (x,), (v,))
+        first = jnp.sum(s**2) if way == "hutchinson" else jnp.sum(v * s) ** 2
+        return first / 2 + jnp.sum(v * moved)
+
+    expected = np.mean(jax.vmap(jax.vmap(along, (None, 0)))(images, signs))
+    found = do.losses.score_matching(model, images, key, way=way, n=5)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_a_sliced_one_takes_no_gradient():
     """A gradient in reverse mode is one more product with W."""
     W = jnp.ones((7, 3))
@@ -91,7 +113,9 @@ def test_errors(as_users_see_it):
         do.losses.score_matching(log_density, x, key)
     with pytest.raises(ValueError, match="a scalar, or a score of shape .3,. like the points; got"):
         do.losses.score_matching(lambda x: x[:2], x)
-    with pytest.raises(ValueError, match=r"points of shape \(n, d\), in this order; got <function"):
+    with pytest.raises(
+        ValueError, match=r"points of shape \(count, d\), in this order; got <function"
+    ):
         do.losses.score_matching(x, log_density)  # pyright: ignore
     with pytest.raises(
         ValueError, match=r"got an array of type .* and shape \(3,\) in the place of"

@@ -227,3 +227,44 @@ def test_the_product_of_a_matrix_with_a_divided_gradient(mesh, put):
     x = jr.normal(jr.key(1), (D,))
     twice = do.Gradient(do.operators.MatVec(lambda v: 2 * v)).exact(lambda x: jnp.sum(jnp.sin(x)))
     np.testing.assert_allclose(of_one_device(twice, mesh, put(x, "i")), 2 * np.cos(x), rtol=1e-12)
+
+
+def pairs(x):
+    """Distances of all pairs, whose indices are known while u is traced."""
+    i, j = jnp.triu_indices(D, 1)
+    return jnp.sum(x[i] * jnp.sqrt(1 + (x[i] - x[j]) ** 2))
+
+
+def repeated(x):
+    """Two writes to one entry, which is chosen while u is traced."""
+    return jnp.sum(jnp.ones(3).at[jnp.array([0, 2, 0])].set(jnp.sin(x[:3])) ** 2 * x[3:])
+
+
+def solved(x):
+    return jnp.linalg.slogdet(jnp.tanh(x.reshape(2, 3) @ x.reshape(2, 3).T + jnp.eye(2)))[1]
+
+
+@pytest.mark.parametrize("u", [pairs, repeated, solved])
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_points_on_each_device_under_a_mesh(u, kind):
+    """With `jax.set_mesh`, `jax.shard_map` knows no array but those of its program."""
+    axes = (getattr(jax.sharding.AxisType, kind),)
+    mesh = jax.make_mesh((2,), ("i",), axes, devices=jax.devices("cpu")[:2])
+    points = jr.normal(jr.key(1), (POINTS, D))
+    each = jax.vmap(lambda x: (do.Laplacian().exact(u)(x), do.DiagonalK(3).exact(u)(x)))
+    with jax.set_mesh(mesh):
+        mapped = jax.shard_map(each, in_specs=jax.P("i"), out_specs=jax.P("i"))
+        placed = jax.device_put(points, NamedSharding(mesh, jax.P("i")))
+        got = jax.device_get(jax.jit(mapped)(placed))
+    third = jax.vmap(jax.jacfwd(jax.jacfwd(jax.jacfwd(u))))(points)
+    second = jax.vmap(jax.hessian(u))(points)
+    expected = jnp.einsum("nii->n", second), jnp.einsum("niii->n", third)
+    np.testing.assert_allclose(got, expected, rtol=1e-10)
+
+
+def test_determinants_at_divided_points(mesh, put):
+    """Rows are pivoted at each point in another order."""
+    points = jr.normal(jr.key(1), (POINTS, D))
+    got = of_one_device(jax.vmap(do.Laplacian().exact(solved)), mesh, put(points, "i"))
+    expected = jnp.einsum("nii->n", jax.vmap(jax.hessian(solved))(points))
+    np.testing.assert_allclose(got, expected, rtol=1e-10)

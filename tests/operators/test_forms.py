@@ -145,6 +145,18 @@ def test_low_rank_costs_r_jets():
     assert max(jaxprs.sizes(eqns)) <= 4 * d
 
 
+def test_low_rank_at_each_point_costs_r_jets():
+    """Beside the same matrix, which is formed: 2 directions, and not 100."""
+    d, x = 100, jnp.linspace(0.1, 1.0, 100)
+    columns = lambda x: jnp.stack([jnp.sin(x), x**2], axis=1)
+    low = do.SecondOrder(lambda x: do.operators.LowRank(columns(x), jnp.asarray(S[:2])))
+    formed = do.SecondOrder(lambda x: columns(x) @ jnp.diag(S[:2]) @ columns(x).T)
+    v = lambda x: jnp.sum(jnp.tanh(x)) ** 2 + jnp.sum(jnp.sin(x[1:] * x[:-1]))
+    close(low.exact(v)(x), formed.exact(v)(x))
+    assert low.jets(x).total == 2
+    assert max(jaxprs.sizes(jaxprs.of(low.exact(v), x))) < d * d
+
+
 def test_low_rank_in_some_coordinates_of_another_argument():
     low = do.operators.LowRank(F[:2], S)
     C = np.zeros((3, 3))

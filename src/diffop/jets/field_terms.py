@@ -22,6 +22,7 @@ from .fields import (
     resolve,
     resolve_vector,
 )
+from .low_rank import LowRank
 from .point import Point
 from .terms import Located, ProbedTerms, Terms
 from .weighted_jets import WeightedJets, added_up, terms_along
@@ -192,8 +193,12 @@ class MatrixForm(QuadraticTerms):
     def whole(self, point: Point) -> WeightedJets:
         """By basis vectors that meet through C: d directions and a contraction with a d × d matrix,
         where pairs are 2d directions. Pairs are kept for a sparse C, whose directions are sparse,
-        for a complex C, and for arguments that are divided over a mesh.
+        for a complex C, and for arguments that are divided over a mesh. A C of low rank has a term
+        for each of its columns.
         """
+        if not self.constant and isinstance(low := point.value_of(self.field), LowRank):
+            name, columns = f"factors of {self.name}", low.factors
+            return FactoredForm(self.argnum, self.dims, columns, name, low.weights).whole(point)
         value = self._value(point)
         size, dtype = self.dimension(point), point.dtype(self.argnum)
         if callable(value):

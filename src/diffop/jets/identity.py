@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from ..devices import computed_at_once
 from ..held import KnownArray
 from ..streams import is_key_array
 
@@ -45,8 +46,8 @@ def _value(leaf: Any) -> Hashable:
     if isinstance(leaf, Tracer) or not _is_here(leaf):
         return _object(leaf)
     if is_key_array(leaf):
-        with jax.ensure_compile_time_eval():  # a constant, even while something else is traced
-            data = np.asarray(jax.random.key_data(leaf))
+        # a constant, even while something else is traced
+        data = computed_at_once(lambda: np.asarray(jax.random.key_data(leaf)))
         return (str(leaf.dtype), data.shape, data.tobytes())
     if isinstance(leaf, jax.Array | np.ndarray | np.generic):
         array = np.asarray(leaf)

@@ -33,7 +33,7 @@ from ..estimators.together import exact
 from ..operators.elementary import Directional, Identity
 from ..operators.laplacian import Laplacian
 from ..operators.vector import Divergence, Gradient
-from ..scalars import described
+from ..scalars import checked_integer, described
 from ..streams import stream
 from ..terms.one_point import noting_point
 
@@ -42,7 +42,12 @@ _MODEL = "a model for score matching is a function of one point, net and not jax
 
 
 def score_matching(
-    model: Callable, points: Float[Array, "n d"], key: Key | None = None, *, way: str = "exact"
+    model: Callable,
+    points: Float[Array, "points ..."],
+    key: Key | None = None,
+    *,
+    way: str = "exact",
+    n: int = 1,
 ) -> Float[Array, ""]:
     """Fisher's divergence between a model and the density of some points, up to a constant.
 
@@ -52,15 +57,16 @@ def score_matching(
 
     - `model`: a function of a point: the logarithm of a density that need not be normalised (a
         scalar), or its score (an array like the point).
-    - `points`: drawn from p, `(n, d)`.
-    - `key`: for the directions, one of random signs for each point; None if there are none.
-    - `way`: `"exact"`, $½|s|² + ∇·s$ with d jets; `"hutchinson"`, with one direction for $∇·s$;
-        `"sliced"`, with one direction for both terms. All are unbiased.
+    - `points`: drawn from p, one behind the other along the first axis: `(count, d)`, or images.
+    - `key`: for the directions, which are random signs; None if there are none.
+    - `way`: `"exact"`, $½|s|² + ∇·s$ with d jets; `"hutchinson"`, with random directions for
+        $∇·s$; `"sliced"`, with random directions for both terms. All are unbiased.
+    - `n`: how many random directions each point has.
 
     **Returns:** the mean over the points, a scalar. It may be negative.
 
     **Raises:** `ValueError` for another way, a key that is missing or not needed, or a model whose
-    values have another shape.
+    values have another shape; `TypeError` for an n that is no integer.
 
     **Source:** Hyvärinen 2005, "Estimation of non-normalized statistical models by score matching";
     Song, Garg, Shi, Ermon 2019, "Sliced score matching".
@@ -80,21 +86,22 @@ def score_matching(
         raise ValueError(f"way must be one of {', '.join(map(repr, WAYS))}; got {way!r}.")
     if (key is None) != (way == "exact"):
         wanted = "takes no key" if way == "exact" else "takes a key for its directions"
-        raise ValueError(f"score matching that is {way!r} {wanted}; got {key}.")
-    if np.ndim(points) != 2:
+        raise ValueError(f"score matching that is {way!r} {wanted}; got {described(key)}.")
+    if np.ndim(points) < 2:
         raise ValueError(
-            "score matching expects a model and points of shape (n, d), in this order; got "
+            "score matching expects a model and points of shape (count, d), in this order; got "
             f"{described(points)} in the place of the points."
         )
+    n = checked_integer(n, "n, the number of directions,", 1)
     is_score = _is_score(model, points)
     if key is None:
         return jnp.mean(jax.vmap(lambda x: _exact(model, x, is_score))(points))
     signs_key = stream(key, "directions of a score")  # the key may have drawn the points
-    signs = jax.random.rademacher(signs_key, points.shape, points.dtype)
+    signs = jax.random.rademacher(signs_key, (len(points), n, *points.shape[1:]), points.dtype)
     return jnp.mean(jax.vmap(lambda x, v: _along(model, x, v, is_score, way))(points, signs))
 
 
-def _is_score(model: Callable, points: Float[Array, "n d"]) -> bool:
+def _is_score(model: Callable, points: Float[Array, "points ..."]) -> bool:
     """Whether a model's values are scores, not logarithms of densities."""
     with noting_point(_MODEL, points[0]):
         value = jax.eval_shape(model, jax.ShapeDtypeStruct(points.shape[1:], points.dtype))
@@ -107,23 +114,29 @@ def _is_score(model: Callable, points: Float[Array, "n d"]) -> bool:
     return shape != ()
 
 
-def _exact(model: Callable, x: Float[Array, " d"], is_score: bool) -> Float[Array, ""]:
+def _exact(model: Callable, x: Float[Array, "*point"], is_score: bool) -> Float[Array, ""]:
     first, second = (Identity(), Divergence()) if is_score else (Gradient(), Laplacian())
     v = exact({"score": first, "divergence": second})(model)(x)
     return 0.5 * jnp.sum(v["score"] ** 2) + v["divergence"]
 
 
 def _along(
-    model: Callable, x: Float[Array, " d"], v: Float[Array, " d"], is_score: bool, way: str
+    model: Callable,
+    x: Float[Array, "*point"],
+    directions: Float[Array, "n ..."],
+    is_score: bool,
+    way: str,
 ) -> Float[Array, ""]:
-    """The summand at a point, with one direction."""
-    along = Directional(v)
+    """The summand at a point, with the mean over some directions."""
+    along = [Directional(v) for v in directions]
+    first = Identity() if is_score else Gradient() if way == "hutchinson" else along
+    second = along if is_score else [each @ each for each in along]
+    values = exact({"first": first, "second": second})(model)(x)
     if is_score:
-        values = exact({"first": Identity(), "second": along})(model)(x)
-        score, second = values["first"], v @ values["second"]
-        first = score @ score if way == "hutchinson" else (v @ score) ** 2
-        return 0.5 * first + second
-    values = exact(
-        {"first": Gradient() if way == "hutchinson" else along, "second": along @ along}
-    )(model)(x)
-    return 0.5 * jnp.sum(values["first"] ** 2) + values["second"]
+        score, moved = values["first"], jnp.stack(values["second"])
+        first = score if way == "hutchinson" else jax.vmap(jnp.vdot, (0, None))(directions, score)
+        second = jax.vmap(jnp.vdot)(directions, moved)
+    else:
+        first, second = (jnp.asarray(values[name]) for name in ("first", "second"))
+    squares = jnp.sum(first**2)
+    return 0.5 * (squares if way == "hutchinson" else squares / len(along)) + jnp.mean(second)

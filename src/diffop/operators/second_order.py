@@ -22,8 +22,8 @@ class SecondOrder(DifferentialOperator):
 
     - `C`: any square matrix (only its symmetric part matters), a vector for a diagonal one, a
         sparse matrix ([`diffop.operators.SparseColumns`][] or a constant
-        `jax.experimental.sparse.BCOO`), a callable C(*args) that returns one of these or a
-        matrix-vector product, a [`diffop.operators.MatVec`][], a [`diffop.operators.LowRank`][], or
+        `jax.experimental.sparse.BCOO`), a [`diffop.operators.LowRank`][], a callable C(*args) that
+        returns one of these or a matrix-vector product, a [`diffop.operators.MatVec`][], or
         anything with a method `mv`, such as a `lineax` linear operator.
     - `argnum`, `dims`: which argument, and which of its coordinates C refers to.
 

@@ -12,7 +12,7 @@ from jax.extend import source_info_util
 
 from ..arrays import has_symbols
 from ..coefficients.blocks import Blocks
-from ..devices import is_divided
+from ..devices import computed_at_once, is_divided
 from ..source import Source
 from .arithmetic import densify
 from .binding import bind
@@ -197,8 +197,7 @@ def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> 
         return [laid_out(families, value) for value in rule_of(eqn)(families, eqn, dense)]
     primals = [primal_of(value) for value in values]
     if _is_index_arithmetic(eqn, primals):
-        with jax.ensure_compile_time_eval():
-            return bind(eqn, primals)
+        return computed_at_once(lambda: bind(eqn, primals))
     return bind(eqn, primals)
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -16,6 +15,7 @@ from ..arrays import wide
 from ..coefficients.coordinate import NOWHERE, Coordinate, along, at, variables
 from ..coefficients.index import Traced, known
 from ..coefficients.relations import Relation, reshape, unchanged
+from ..devices import computed_at_once
 from ..source import Source
 from .equation import LinearMap
 
@@ -250,8 +250,7 @@ def _left_as_it_is(function: LinearMap) -> Any:
         operands[function.chosen[k]] = array(jnp.shape(function.primal(k)), bool)
     if any(isinstance(operand, Tracer) for operand in operands):
         return function.at(operands)[0]
-    with jax.ensure_compile_time_eval():
-        return np.asarray(function.at(operands)[0])
+    return computed_at_once(lambda: np.asarray(function.at(operands)[0]))
 
 
 def writes_apart(params: dict[str, Any], operand: Any, indices: Any, updates: Any) -> bool:
@@ -260,11 +259,14 @@ def writes_apart(params: dict[str, Any], operand: Any, indices: Any, updates: An
         return True
     if isinstance(indices, Tracer):
         return False
-    with jax.ensure_compile_time_eval():
+    numbers, mode = params["dimension_numbers"], params["mode"]
+
+    def counts() -> np.ndarray:
         ones, zeros = (
             array(jnp.shape(each), np.int32)
             for array, each in ((jnp.ones, updates), (jnp.zeros, operand))
         )
-        numbers, mode = params["dimension_numbers"], params["mode"]
-        counts = lax.scatter_add(zeros, jnp.asarray(indices), ones, numbers, mode=mode)
-        return bool((np.asarray(counts) <= 1).all())
+        sums = lax.scatter_add(zeros, jnp.asarray(indices), ones, numbers, mode=mode)
+        return np.asarray(sums)
+
+    return bool((computed_at_once(counts) <= 1).all())

@@ -22,6 +22,7 @@ from jaxtyping import Array
 
 from ...coefficients.block import Block
 from ...coefficients.blocks import Blocks
+from ...devices import zeros_for
 from ..arithmetic import total
 from ..binding import bind
 from ..bundle import (
@@ -47,7 +48,7 @@ def sign_and_logarithm(
     (matrix,) = operands
     primal = primal_of(matrix)
     sign, logarithm = bind(eqn, [primal])
-    moved = _logarithm(families, matrix, jnp.linalg.inv(primal))
+    moved = _logarithm(families, matrix, _inverse(primal))
     if not is_moving(moved):
         return [sign, logarithm]
     if not jnp.iscomplexobj(primal):
@@ -58,6 +59,14 @@ def sign_and_logarithm(
         return [sign * jnp.exp(angle), logarithm + z.real]
 
     return pushed_as(polar, families, [moved])
+
+
+def _inverse(matrix: Array) -> Array:
+    """`jnp.linalg.inv`. The unit matrix is mapped by `jax.vmap` where the matrix is: with explicit
+    axes JAX cannot pivot the rows of another one.
+    """
+    zeros = zeros_for(matrix, matrix.shape, matrix.dtype)
+    return jnp.linalg.solve(matrix, zeros + jnp.eye(matrix.shape[-1], dtype=matrix.dtype))
 
 
 def _logarithm(families: Families, matrix: Value, inverse: Array) -> Value:

@@ -1,6 +1,7 @@
 """Rules of primitives that are linear in their moving operands: they act on each coefficient."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import jax
@@ -11,6 +12,7 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array
 
+from ...devices import computed_at_once
 from .. import places
 from ..arithmetic import linear_map
 from ..binding import bind, vary
@@ -80,11 +82,8 @@ def scatter(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
         return fallback(families, eqn, operands)
     if writes_apart(eqn.params, operand, indices, updates):
         return _writing(families, eqn, operands)
-    if isinstance(indices, Tracer):
-        left, winner = _winners(eqn, operand, indices, updates)
-    else:
-        with jax.ensure_compile_time_eval():
-            left, winner = _winners(eqn, operand, indices, updates)
+    winners = partial(_winners, eqn, operand, indices, updates)
+    left, winner = winners() if isinstance(indices, Tracer) else computed_at_once(winners)
 
     def chosen(operand: Array, updates: Array) -> Array:
         written = updates.reshape(-1).at[winner].get(mode="promise_in_bounds")
