@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from ..called import check_takes, take_all
 from ..scalars import is_number, plain
-from ..terms.arguments import check_takes, is_function, take_all
+from ..terms.arguments import is_function
 from ..terms.one_point import explaining_mistakes
 
 OnePoint: TypeAlias = PyTree[Float[Array, "..."]]

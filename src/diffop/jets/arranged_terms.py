@@ -102,6 +102,10 @@ class CurlTerms(Located, ArrangedTerms):
         return f"curl{self.mark}"
 
     def derivatives(self, point: Point) -> tuple[Derivative, ...]:
+        if self.dims == (0, 1, 2) and point.size(self.argnum, self.symbol) == 2:
+            raise ValueError(
+                "Curl() is of three coordinates; in the plane write Curl(dims=(0, 1))."
+            )
         self.count(point)
         return tuple((((self.argnum, i), 1),) for i in self.dims)
 

@@ -15,6 +15,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from ..array_types import ColumnArray, DirectionValues, Positions, RowArray, SubRows, Vector
+from ..called import called_with_point
 from ..held import array_of
 from .identity import held_if_known
 from .point import Point
@@ -182,10 +183,11 @@ def is_constant(field: Field) -> bool:
 def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: str) -> Any:
     """The field's value at a point: a floating array or a matrix-vector product.
 
-    **Raises:** `TypeError` if it is complex and a differentiated argument is real.
+    **Raises:** `TypeError` if it is complex and a differentiated argument is real; `ValueError` for
+    a function that takes other arguments than u.
     """
     if not is_constant(field):
-        field = point.value_of(field)
+        field = value_at(point, field, what)
     if isinstance(field, Number):
         return jnp.asarray(float(field.value))
     if is_bcoo(field):
@@ -204,9 +206,14 @@ def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: st
     )
 
 
+def value_at(point: Point, field: Callable[..., Any], what: str) -> Any:
+    """The value of a field that is a function of the point; `what` is for the error."""
+    return called_with_point(what, field, point.args, point.kwargs)
+
+
 def resolve_vector(field: Field, point: Point, argnum: int, what: str) -> Vector:
     """The value of a vector field, which may be a pytree like the argument."""
-    value = point.value_of(field) if callable(field) else field
+    value = value_at(point, field, what) if callable(field) else field
     # a vector, or a row of numbers, is all coordinates; anything else is like the argument
     rank = 1 if jax.tree_util.all_leaves([value]) else {list: 0, tuple: 0}.get(type(value), -1)
     shapes, like = (jax.tree.map(jnp.shape, tree) for tree in (value, point.args[argnum]))

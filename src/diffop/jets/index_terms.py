@@ -90,7 +90,7 @@ class Monomial(Terms, ArrangedTerms):
                 raise ValueError(
                     "Partial without a coordinate is the derivative with respect to a scalar "
                     f"argument; got argument {argnum}, which has {size} coordinates: say which "
-                    f"one, Partial(i, argnum={argnum})."
+                    f"one, Partial(i, argnum={argnum}), or map over points, jax.vmap(L.exact(u))."
                 )
         return 1
 

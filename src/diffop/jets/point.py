@@ -59,7 +59,7 @@ class Point(eqx.Module):
             if not jnp.issubdtype(dtype, jnp.inexact):
                 raise TypeError(
                     f"{operator} differentiates argument {argnum}, which must be floating; got "
-                    f"{dtype}. Convert it, for example with x.astype(float)."
+                    f"{dtype}. Convert it, for example with jnp.asarray(x, float)."
                 )
             total += math.prod(jnp.shape(leaf))
         if not total:
@@ -88,9 +88,16 @@ class Point(eqx.Module):
         if max(dims) >= size:
             raise ValueError(
                 f"{operator} acts on coordinate {max(dims)} of argument {argnum}, which has only "
-                f"{size} (numbered from 0)."
+                f"{size} (numbered from 0)"
+                + (f"; {_OF_ARGUMENTS}." if max(dims) < len(self.args) else ".")
             )
         return len(dims)
+
+
+_OF_ARGUMENTS = (
+    "the derivative with respect to argument j of u(x, y, …) is Partial(argnum=j), and a mixed one "
+    "of arguments j and k is Mixed({(j, 0): 1, (k, 0): 1})"
+)
 
 
 def _dtype_of(leaf: Any, argnum: int, operator: object) -> Any:

@@ -10,11 +10,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from ..array_types import Key, ScalarArray, Vector
+from ..called import called_with_point
 from ..jets.fields import as_floating
 from ..jets.point import Point
 from ..quadrature import AbstractRegion, AbstractRule, GaussLegendre
 from ..quadrature.region import as_region
-from ..terms.arguments import called_with_point, checked_argnum, checked_dims, is_function
+from ..terms.arguments import checked_argnum, checked_dims, is_function
 from ..terms.coefficients import times_scalar
 from ..terms.nonlocal_terms import Nonlocal, mapped_in_chunks
 from ..terms.term import Term, factor_term

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..array_types import Key, Vector
+from ..called import check_takes
 from ..jets.field_terms import LinearForm
 from ..jets.fields import Number
 from ..jets.point import Point
@@ -16,7 +17,6 @@ from ..quadrature import AbstractJumps, Jump, PoissonJumps, StableJumps
 from ..quadrature.stable import Radius
 from ..scalars import plain
 from ..streams import stream
-from ..terms.arguments import check_takes
 from ..terms.coefficients import times_scalar
 from ..terms.evaluate import apply
 from ..terms.nonlocal_terms import Nonlocal
@@ -156,7 +156,8 @@ class JumpTerms(Nonlocal):
     def exact(self, u: Callable[..., PyTree], point: Point) -> NoReturn:
         raise ValueError(
             f"{self.symbol} sees u everywhere and has no exact value; estimate it: "
-            "L.estimate(key, n), or diffop.estimate(ops, key, n)."
+            "L.estimate(key, n), or diffop.estimate(ops, key, n). Jumps of known density have a rule "
+            "instead: Integral(region, density, rule=…) - Identity()."
         )
 
     def one(self, key: Key, u: Callable[..., PyTree], point: Point) -> PyTree:
@@ -175,7 +176,7 @@ class JumpTerms(Nonlocal):
 
     def _change(self, jump: Jump, u: Callable[..., PyTree], point: Point) -> PyTree:
         """w (u(x + z) − u(x)); the mean over z and −z if these are equally likely."""
-        here = point.value_of(u)
+        here = self.at(self.coordinates(point), point).value_of(u)
         there = self._after(jump, 1.0, point).value_of(u)
         if self.jumps.symmetric:
             back = self._after(jump, -1.0, point).value_of(u)

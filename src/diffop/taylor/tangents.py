@@ -216,7 +216,7 @@ def as_differentiable(leaf: Any) -> Array:
     if not jnp.issubdtype(array.dtype, jnp.inexact):
         raise TypeError(
             f"a point to differentiate at must be floating; got {array.dtype} of shape "
-            f"{array.shape}. Convert it, for example with x.astype(float)."
+            f"{array.shape}. Convert it, for example with jnp.asarray(x, float)."
         )
     return array
 

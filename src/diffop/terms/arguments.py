@@ -1,8 +1,7 @@
 """Checks of the arguments of operators: one clear sentence at the call that made the mistake."""
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -29,8 +28,6 @@ from .entries import Entry
 Function: TypeAlias = Callable[..., PyTree]
 """u: from any arguments to arrays or pytrees of them."""
 
-R = TypeVar("R")
-
 
 def checked_order(value: Any, name: str) -> int:
     return checked_integer(value, name, 1)
@@ -44,6 +41,11 @@ def kind_of(value: Any) -> str:
 
 
 def checked_argnum(argnum: Any) -> int:
+    if isinstance(argnum, tuple | list):
+        raise TypeError(
+            f"argnum must be an integer; got {argnum!r}. Add the operators of several arguments, "
+            "such as Laplacian(argnum=0) + Laplacian(argnum=1)."
+        )
     return checked_integer(argnum, "argnum", 0)
 
 
@@ -190,66 +192,3 @@ def check_callable(u: Any, point: tuple[Any, ...] = ()) -> None:
             f"an operator is applied to a function u, and the result to a point: L.exact(u)(x); "
             f"got {got} in place of u."
         )
-
-
-def called_with_point(
-    what: str,
-    function: Callable[..., R],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    remedy: str = "let it take the arguments of u",
-) -> R:
-    """The value of a coefficient or the like; `what` is for the error if it takes other arguments.
-
-    **Raises:** as `check_takes`.
-    """
-    try:
-        return function(*args, **kwargs)
-    except TypeError:
-        check_takes(what, function, args, kwargs, remedy)
-        raise
-
-
-def check_takes(
-    what: str,
-    function: Callable,
-    args: tuple[PyTree, ...],
-    kwargs: Mapping[str, Any],
-    remedy: str,
-    before: Sequence[str] = (),
-) -> None:
-    """Refuses a function that cannot be called with a point.
-
-    **Arguments:**
-
-    - `what`: the function, in words.
-    - `args`, `kwargs`: the point, or many.
-    - `remedy`: what to write in its place.
-    - `before`: the names of arguments that come before the point.
-
-    **Raises:** `ValueError` naming what it takes and what it would get.
-    """
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return  # it has no signature to inspect
-    try:
-        signature.bind(*before, *args, **kwargs)
-    except TypeError:
-        words = "1 argument" if len(args) == 1 else f"{len(args)} arguments"
-        raise ValueError(
-            f"{what} takes ({', '.join(signature.parameters)}), and here it gets "
-            f"{''.join(f'{name} and ' for name in before)}{words} of points, of shape "
-            f"{shapes_of((args, kwargs))}: {remedy}."
-        ) from None
-
-
-def shapes_of(points: PyTree) -> str:
-    """The shapes of points, for an error."""
-    return ", ".join(str(np.shape(leaf)) for leaf in jax.tree.leaves(points))
-
-
-def take_all(what: str) -> str:
-    """What to do with a function that takes fewer arguments than a point has."""
-    joined = ", or make it of a network of one vector: diffop.nn.JoinedInput(net)"
-    return f"let it take all of them{joined if what in ('u', 'the network') else ''}"

@@ -13,9 +13,9 @@ from jaxtyping import Array
 
 from ..array_types import ScalarArray
 from ..arrays import times
+from ..called import called_with_point
 from ..jets.fields import Number, as_floating
 from ..jets.point import Point
-from .arguments import called_with_point
 
 ScalarCoefficient: TypeAlias = Number | ScalarArray
 

@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..arrays import has_symbols
+from ..called import check_takes, shapes_of, take_all
 from ..jets.point import Point
 from ..scalars import checked_integer
 from ..tracebacks import short_tracebacks
-from .arguments import check_callable, check_takes, checked_plan, shapes_of, take_all
+from .arguments import check_callable, checked_plan
 
 R = TypeVar("R")
 

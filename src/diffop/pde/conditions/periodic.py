@@ -55,7 +55,8 @@ class Periodic(AbstractDrawnCondition):
         if self.on.across is None:
             raise ValueError(
                 f"Periodic joins opposite faces of a box, got {self.on!r}, which has no opposite; "
-                "take a face, such as box.face(0, 'lower')."
+                "take a face, such as box.face(0, 'lower'). If time is periodic, let it be a "
+                "coordinate of the box."
             )
 
     def draw(self, key: PRNGKeyArray, count: int) -> tuple[Matching, ...]:
