@@ -173,19 +173,13 @@ def _by_division(product: TiedProduct, total: Coordinate) -> bool:
     q = min(rest, default=0)
     if len(units) > 1 or not q or any(step % q for step in rest):
         return False
+    if any(product.sizes[unit] > q for unit in units):  # it has multiples of q, too
+        return False
     assert isinstance(index, Traced)
     whole, below = index.divided(q)
-    low = Coordinate(0, {})
-    for unit in units:
-        del steps[unit]
-        if product.sizes[unit] > q:  # its own multiples of q belong to the quotient
-            if not product.is_free(unit):
-                return False
-            high, unit = product.split(unit, q)
-            steps[high] = q
-        low = along(unit)
-    product.equate(at(traced[0], below), low)
-    product.equate(at(traced[0], whole), stepped(0, {n: step // q for n, step in steps.items()}))
+    high = {n: step // q for n, step in steps.items() if n not in units}
+    product.equate(at(traced[0], below), stepped(0, dict.fromkeys(units, 1)))
+    product.equate(at(traced[0], whole), stepped(0, high))
     return True
 
 

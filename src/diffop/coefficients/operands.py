@@ -93,17 +93,6 @@ class Operand(NamedTuple):
         whole = jnp.broadcast_to(whole, shape)
         return Operand(whole.reshape(*whole.shape[: len(rest)], -1), (*rest, new))
 
-    def split(self, name: int, high: int, low: int, by: int) -> "Operand":
-        """With an axis split in two, of places `by · high + low`; new places are zeros."""
-        axis = self.names.index(name)
-        array, missing = self.array, -self.array.shape[axis] % by
-        if missing:
-            pads = [(0, missing if a == axis else 0, 0) for a in range(array.ndim)]
-            array = lax.pad(array, array.dtype.type(0), pads)
-        shape = (*array.shape[:axis], -1, by, *array.shape[axis + 1 :])
-        names = (*self.names[:axis], high, low, *self.names[axis + 1 :])
-        return Operand(array.reshape(shape), names)
-
 
 def sliced_operand(array: Any, axis: int, index: Range, size: int) -> Any:
     """The entries at `size` places of a range along an axis."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import at_run_time
 from .block import Axis, Block
-from .coordinate import Coordinate, along, at, stepped
+from .coordinate import Coordinate, along, at
 from .index import Index, Range, Table, Traced, known, sum_of_indices, taken
 from .operands import Operand, contracted, laid
 
@@ -191,18 +191,6 @@ class TiedProduct:
             table = known(places.reshape(-1))
             self._each_coordinate(name, lambda own, table=table: at(new, taken(own, table, size)))
             del self.sizes[name]
-
-    def split(self, name: int, by: int) -> tuple[int, int]:
-        """Makes two axes of a free one, with places by · high + low."""
-        size = self.sizes[name]
-        high, low = self.new_axis(-(-size // by)), self.new_axis(by)
-        steps = {high: by, low: 1}
-        if size % by and not self.is_carried(name):  # an operand is padded with zeros
-            self.mask_where(stepped(0, steps), lambda numbers: numbers < size)
-        self._each_operand([name], lambda each: each.split(name, high, low, by))
-        self._each_coordinate(name, lambda own: stepped(0, steps).scaled(own.step, own.start))  # pyright: ignore
-        del self.sizes[name]
-        return high, low
 
     def mask_where(self, total: Coordinate, holds: Callable[[Any], Any]) -> None:
         """Keeps the places at which something holds for the numbers of a coordinate."""
