@@ -18,7 +18,6 @@ from .block import Block, coordinates
 from .coordinate import NOWHERE, Coordinate, along, at
 from .equations import solve_equations
 from .index import Range, Traced
-from .operands import Operand, laid, sliced_operand
 from .relations import Relation, unchanged
 from .tied_product import TiedProduct, Unstructured
 
@@ -213,36 +212,8 @@ def at_directions(c: Blocks, numbers: Any) -> Blocks:
 
 
 def entries_at(block: Block, array: Any) -> Any:
-    """An array's entries at the places of a block, broadcast to its values: sliced if each axis of
-    the array is one of the block, otherwise looked up.
-    """
-    axes = [
-        [a for a, axis in enumerate(block.axes) if axis.adds[c] is not None]
-        for c in range(1, array.ndim + 1)
-    ]
-    used = [a for each in axes for a in each]
-    places = [_cut(block, c + 1, each, array.shape[c]) for c, each in enumerate(axes)]
-    if len(set(used)) < len(used) or None in places:
-        return array.at[tuple(coordinates(block)[1:])].get(mode="clip")
-    for c, (index, size) in enumerate(places):  # pyright: ignore
-        array = sliced_operand(array, c, index, size)
-    names = [each[0] if each else len(block.axes) + c for c, each in enumerate(axes)]
-    kept = [c for c, name in enumerate(names) if name < len(block.axes)]
-    array = array.reshape([array.shape[c] for c in kept])
-    return laid(Operand(array, tuple(names[c] for c in kept)), range(len(block.axes)))
-
-
-def _cut(block: Block, c: int, axes: list[int], size: int) -> tuple[Range, int] | None:
-    """The places along an axis of an array, if they are evenly spaced and within its size."""
-    if not axes:
-        return Range(block.origin[c]), 1
-    axis = block.axes[axes[0]]
-    index, count = axis.adds[c], axis.size
-    if len(axes) > 1 or not isinstance(index, Range) or (index.step == 0 and count > 1):
-        return None
-    index = Range(index.start + block.origin[c], index.step or 1)
-    low, high = index.bounds(count)
-    return (index, count) if low >= 0 and high < size else None
+    """An array's entries at the places of a block, broadcast to its values."""
+    return array.at[tuple(coordinates(block)[1:])].get(mode="clip")
 
 
 def dense(c: Blocks, dtype: Any) -> Any:
