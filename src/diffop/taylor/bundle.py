@@ -203,13 +203,10 @@ class Family:
         return unless_full(met, self.lead(place), product.output)
 
     def _products(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
-        """The sum of products; those with equal factors are added before they are scaled."""
-        leads = (self.jet_axes, self.jet_axes)
-        alike: dict[int | float, list[Coefficient]] = {}
-        for k, a, b in pairs:
-            alike.setdefault(k, []).append(bilinear_map(product, a, b, leads))
-        terms = [scale(total(each, self.jet_axes, product.output), k) for k, each in alike.items()]
-        return total(terms, self.jet_axes, product.output)
+        """The sum of products, direction by direction."""
+        lead = self.jet_axes
+        terms = [scale(bilinear_map(product, a, b, (lead, lead)), k) for k, a, b in pairs]
+        return total(terms, lead, product.output)
 
 
 Families: TypeAlias = tuple[Family, ...]
