@@ -1,6 +1,5 @@
 """Factors of entries that all directions share: derivatives of the primal."""
 
-import math
 from collections.abc import Hashable
 from typing import final
 
@@ -32,16 +31,11 @@ class EntryFactor:
 
     def times(self, values: Array, lead: int) -> Array:
         """Values with leading axes, times it."""
-        shape = values.shape
-        if self._is_lone(values, lead):
-            return product_of(self.array, values.reshape(shape[lead:])).reshape(shape)
         return product_of(self.behind(lead), values)
 
     def masked(self, values: Array, whole: bool) -> Array:
         """Values that it will multiply, masked where it vanishes, see `masks.masked`."""
         lead, shape = values.ndim - self.array.ndim, values.shape
-        if lead and self._is_lone(values, lead):
-            return self.masked(values.reshape(shape[lead:]), whole).reshape(shape)
         if lead not in self._where:
             self._where[lead] = lax.ne(self.behind(lead), self.array.dtype.type(0))
         counts = self._where[lead]
@@ -54,15 +48,6 @@ class EntryFactor:
         if kind not in self._zeros:
             self._zeros[kind] = zeros_like(values)
         return lax.select(counts, values, self._zeros[kind])
-
-    def _is_lone(self, values: Array, lead: int) -> bool:
-        """Whether values are those of a single direction. They are then multiplied without an axis
-        for it: reverse mode sums them over points, and with an axis of size one in between XLA's
-        CPU backend takes six times as long.
-        """
-        if not self.array.ndim or values.ndim != self.array.ndim + lead:
-            return False
-        return math.prod(values.shape[:lead]) == 1
 
     def capped(self, values: Array) -> Array:
         """Nonnegative values that it will multiply, finite where it vanishes. The cap is so far
