@@ -9,7 +9,6 @@ import pytest
 
 import diffop as do
 
-from .. import jaxprs
 from .curves import assert_same_series, nested_jvp
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -157,10 +156,3 @@ def test_what_is_out_of_range_stays_so():
     w = jnp.array([[1e160, 2e160]])
     u = do.Laplacian().exact(lambda x: jnp.sum(jnp.tanh(w @ x)))
     assert u(jnp.array([0.3e-160, 0.1e-160])) == -jnp.inf
-
-
-def test_layers_choose_nothing():
-    """A selection between layers would keep XLA from making one loop of them."""
-    net = eqx.nn.MLP(3, "scalar", 5, 2, jnp.tanh, key=jr.key(0))
-    eqns = jaxprs.of(do.Laplacian().exact(net), jnp.ones(3))
-    assert not jaxprs.named(eqns, "select_n")

@@ -104,14 +104,6 @@ class Family:
         return 0 if self.size is None else 1
 
     @property
-    def sums_squares(self) -> bool:
-        """Whether the powers of its directions are squares, or sums of squares with one known
-        weight. Real arrays of them are then never negative, apart from their separate number.
-        """
-        alike = self.weights is None or blocks.common_weight(self.weights) is not None
-        return self.algebra == Algebra.curve(2) and self.moment is None and alike
-
-    @property
     def below(self) -> "Family":
         """The same jets without their maximal monomials, so that nothing is collapsed. Rules need
         only this of a factor that is multiplied by a value that moves.

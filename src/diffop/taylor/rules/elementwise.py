@@ -38,7 +38,7 @@ from . import programs, recurrences, slopes, special
 from .by_jvp import fallback, of_one_direction, piecewise_linear
 from .composed import composed_series, way
 from .entry_factor import EntryFactor
-from .masks import Mask, at_entries, capped, masked, masked_whole, unmasked, values_of
+from .masks import Mask, at_entries, masked, masked_whole, unmasked, values_of
 from .recomputed import is_of_arrays, recomputed
 from .recurrences import Quadratic, Recurrence
 
@@ -142,8 +142,6 @@ def _of_arrays(
     if recurrence is not None and family.order > 2 and mask is not unmasked:
         chosen = way(recurrence, program.equation, family, series)
         return composed_series(chosen, family, primals, series)
-    if mask is masked and family.sums_squares and not jnp.iscomplexobj(output):
-        mask = capped
     return _by_powers(family, Derivatives(program, primals, output, mask), series, degree)
 
 

@@ -4,11 +4,10 @@ from collections.abc import Hashable
 from typing import final
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ...arrays import is_finite, product_of, shifted, times, zeros_like
+from ...arrays import is_finite, product_of, zeros_like
 
 
 @final
@@ -48,28 +47,3 @@ class EntryFactor:
         if kind not in self._zeros:
             self._zeros[kind] = zeros_like(values)
         return lax.select(counts, values, self._zeros[kind])
-
-    def capped(self, values: Array) -> Array:
-        """Nonnegative values that it will multiply, finite where it vanishes. The cap is so far
-        below the largest number that reverse mode has room for another factor.
-        """
-        factor = self.behind(values.ndim - self.array.ndim)
-        limits = jnp.finfo(factor.dtype)
-        most, room = float(limits.max), float(limits.max) * float(limits.eps)
-        cap = shifted(times(lax.abs(lax.sign(factor)), most), room)  # infinite unless it is 0
-        return _at_most(values, jnp.broadcast_to(cap, values.shape))
-
-
-@jax.custom_jvp
-def _at_most(values: Array, cap: Array) -> Array:
-    return lax.min(values, cap)
-
-
-@_at_most.defjvp
-def _at_most_jvp(
-    primals: tuple[Array, Array], tangents: tuple[Array, Array]
-) -> tuple[Array, Array]:
-    """Where values are capped the factor that multiplies them is 0, and so is their gradient.
-    Comparing again would only multiply by 0.
-    """
-    return _at_most(*primals), tangents[0]

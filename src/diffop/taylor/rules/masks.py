@@ -52,13 +52,6 @@ def at_entries(mask: Mask, values: Array, array: Array) -> Array:
     return made.array
 
 
-def capped(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
-    """`masked` for a sum of squares, by minima instead of selections: without selections XLA's CPU
-    backend fuses several layers into one loop, and keeps no directions in memory.
-    """
-    return on_array(factor.capped, coefficient)
-
-
 def unmasked(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
     """For a function that changes everywhere: its derivatives are 0 only at single points."""
     return coefficient
