@@ -189,9 +189,6 @@ def _dense(function: LinearMap, lead: int, operands: Sequence[Coefficient]) -> l
         for k, c in enumerate(operands)
     ]
     factor = moving[0].factor if lone else 1
-    image = function.behind(arrays[0], lead) if lone else None
-    if image is not None:
-        return [Full(image, factor)]
     mapped = function.function
     for _ in range(lead):
         mapped = jax.vmap(mapped, in_axes=axes)

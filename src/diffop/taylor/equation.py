@@ -11,7 +11,6 @@ from jax import lax
 
 from ..coefficients import relations
 from ..coefficients.relations import Relation
-from ..devices import is_explicit
 from ..source import Source
 from .binding import bind, described_equation, partially_bound
 from .primitive import Form, Primitive, of
@@ -53,18 +52,6 @@ class LinearMap:
     def primal(self, k: int) -> Any:
         """The primal of the k-th linear operand."""
         return self.operands[self.chosen[k]]
-
-    def behind(self, array: Any, lead: int) -> Any:
-        """The image of an array with leading axes in place of the only operand, if the parameters
-        determine it; otherwise None. `jax.vmap` makes the same equation in ten times the time.
-        """
-        later, params = self.record.behind, self.params
-        more = [params.get(name) for name in ("dimensions", "sharding", "out_sharding")]
-        if later is None or any(each is not None for each in more):
-            return None
-        if is_explicit(jax.typeof(array)):
-            return None
-        return self.eqn.primitive.bind(array, **{**params, **later(params, array.shape[:lead])})
 
     def moves(self, k: int) -> list[Relation] | None:
         """Where the entries of the k-th linear operand go, in each output; None if that is not

@@ -59,7 +59,6 @@ class Primitive:
     - `linear_in`: the operands in which it is jointly linear, with the others constant.
     - `signs`: of the terms, if it is a sum.
     - `scalars`: whether a number may stand for an array among its operands.
-    - `behind`: how its parameters change if its operand has leading rows.
     - `moves`: for a linear one, where the entries of an operand go, as relations, see `places`.
     - `on_values`: whether it is a function of each entry separately.
     - `form`: for a bilinear one, which product it is.
@@ -89,7 +88,6 @@ class Primitive:
     linear_in: slice | None = None
     signs: tuple[int, ...] | None = None
     scalars: bool = False
-    behind: Callable[[dict[str, Any], tuple[int, ...]], dict[str, Any]] | None = None
     moves: Callable[..., Any] | None = None
     on_values: bool = False
     form: Form | None = None

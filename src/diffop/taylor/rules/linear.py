@@ -105,15 +105,6 @@ def _enter(names: str, linear_in: slice = _ALL, rule: Rule | None = None, **know
     enter(names.split(), Primitive(rule, "linear", linear_in=linear_in, **known))
 
 
-def _later(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
-    """Axes after leading rows."""
-    return tuple(int(axis) + len(rows) for axis in axes)
-
-
-def _and_rows(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
-    return (*range(len(rows)), *_later(axes, rows))
-
-
 # sums
 _enter("add", signs=(1, 1), scalars=True, entrywise=True, on_indices=True)
 _enter("sub", signs=(1, -1), scalars=True, entrywise=True, on_indices=True)
@@ -123,7 +114,6 @@ _enter("copy copy_p", signs=(1,), entrywise=True)
 _enter("name", signs=(1,))
 _enter(
     "reduce_sum",
-    behind=lambda params, rows: {"axes": _later(params["axes"], rows)},
     moves=places.summed,
 )
 _enter("cumsum reduce_window_sum fft")
@@ -131,7 +121,6 @@ _enter("cumsum reduce_window_sum fft")
 # the values of entries
 _enter(
     "convert_element_type",
-    behind=lambda params, rows: {},
     entrywise=True,
     on_indices=True,
     on_values=True,
@@ -142,7 +131,6 @@ _enter("complex")
 # the places of entries
 _enter(
     "reshape",
-    behind=lambda params, rows: {"new_sizes": (*rows, *params["new_sizes"])},
     on_indices=True,
     moves=places.reshaped,
 )
@@ -151,7 +139,6 @@ _enter("slice", on_indices=True, moves=places.sliced)
 _enter("rev", on_indices=True, moves=places.flipped)
 _enter(
     "transpose",
-    behind=lambda params, rows: {"permutation": _and_rows(params["permutation"], rows)},
     on_indices=True,
     moves=places.transposed,
 )
@@ -160,10 +147,6 @@ _enter("split", moves=places.split)
 _enter("pad", on_indices=True, moves=places.padded)
 _enter(
     "broadcast_in_dim",
-    behind=lambda params, rows: {
-        "shape": (*rows, *params["shape"]),
-        "broadcast_dimensions": _and_rows(params["broadcast_dimensions"], rows),
-    },
     entrywise=lambda eqn: not eqn.invars[0].aval.shape,
     on_indices=True,
     moves=places.broadcast,
