@@ -17,6 +17,9 @@ CASES = {
     "−Δ": lambda: -do.Laplacian(),
     "∂₀ + ∂₁": lambda: do.Partial(0) + do.Partial(1),
     "∂₀∂₁": lambda: do.Partial(0) @ do.Partial(1),
+    "Δ − i ∂₀": lambda: do.Laplacian() - 1j * do.Partial(0),
+    "−2.5i Δ": lambda: jnp.array(-2.5j) * do.Laplacian(),
+    "(1 − 3i) Δ + (−2 + i) ∂₀": lambda: (1 - 3j) * do.Laplacian() - (2 - 1j) * do.Partial(0),
 }
 
 

@@ -65,6 +65,32 @@ IN_ANSATZ = "PINN expects an ansatz that makes u of a network, such as the class
 
 test_a_mistake_is_told_with_its_mend = refusals(
     {
+        "sigma of ParabolicTrace " + TAKES % (r"\(z\)", 2): lambda: exact(
+            do.ParabolicTrace(lambda z: z), of_two, X, T
+        ),
+        "an end of Limits " + TAKES % (r"\(x\)", 2): lambda: exact(
+            do.Integral(do.quadrature.Limits(lambda x: x[0], 2.0), dims=(0,)), of_two, X, T
+        ),
+        "rate of PoissonJumps " + TAKES % (r"\(x\)", 2): lambda: do.JumpGenerator(
+            do.quadrature.PoissonJumps(lambda x: 1.0, lambda key, x, t: x)
+        ).estimate(KEY, 2)(of_two)(X, T),
+        "b of Directional " + TAKES % (r"\(z\)", 2): lambda: exact(
+            do.Directional(lambda z: z), of_two, X, T
+        ),
+        r"has only 1 .*; the derivative with respect to argument j of u\(x, y, …\) is Partial": [
+            lambda: exact(do.Partial(1), lambda x, y: x * y, T, T),
+            lambda: exact(do.Mixed({0: 1, 1: 1}), lambda x, y: x * y, T, T),
+        ],
+        r"in the plane write Curl\(dims=\(0, 1\)\)": lambda: exact(do.Curl(), lambda x: x),
+        r"say which one, Partial\(i, argnum=0\), or map over points, jax.vmap": lambda: exact(
+            do.Partial(), u
+        ),
+        r"probes must be one of .*\(Hutchinson's signs are rademacher\)": lambda: (
+            do.Laplacian().estimate(KEY, 4, "hutchinson")
+        ),
+        "If time is periodic, let it be a coordinate of the box": lambda: do.pde.Periodic(
+            on=do.pde.SpaceTime(BOX, 1.0).initial
+        ),
         MANY % (0, "0, None"): lambda: exact(do.Laplacian(argnum=1), of_three, jnp.ones((4, 2)), X),
         MANY % (1, "None, 0"): lambda: exact(do.Laplacian(), of_three, X, jnp.ones((4, 2))),
         r"metric of LaplaceBeltrami must have shape .* \(2, 2\) .*; got \(3,\)": lambda: exact(
@@ -234,6 +260,9 @@ test_a_mistake_is_told_with_its_mend = refusals(
         r"SpaceTime expects a domain of space, such as diffop.pde.Box.* got \(0, 1\)": lambda: (
             do.pde.SpaceTime((0, 1), 1.0)
         ),
+        r"argnum must be an integer; got \(0, 1\). Add the operators of several": lambda: (
+            do.Laplacian(argnum=(0, 1))
+        ),
         "random stream needs a JAX random key such as .*; got 100 of type int": [
             lambda: do.pde.SpaceTime(BOX, 1.0).sample(100, KEY),
             lambda: do.streams.stream(100, "points"),
@@ -389,6 +418,14 @@ def test_a_network_of_another_size_is_told_at_which_points():
     assert "u fails with arguments of shape (3,)." in info.value.__notes__
 
 
+class OfOneArgument(do.quadrature.AbstractRegion):
+    def image(self, unit, x):  # pyright: ignore
+        return unit, 1.0
+
+    def draw(self, key, size, x):  # pyright: ignore
+        return jax.random.uniform(key, (size,)), 1.0
+
+
 NOTES = {
     r"u fails with arguments of shape \(\), which is one number: .* shape \(count, d\)\.": lambda: (
         do.equations.Condition(do.Identity(), jnp.ones(9), jnp.ones(9)).misfit(NET)
@@ -403,7 +440,7 @@ NOTES = {
         do.LaplaceBeltrami.embedded(of_other), u, jnp.ones(3)
     ),
     r"such as its coefficients, take the arguments of u, here 2 of shape \(2,\), \(\)": lambda: (
-        exact(do.Directional(lambda x: x), of_two, X, T)
+        exact(do.Integral(OfOneArgument()), of_two, X, T)
     ),
     r"a list is a pytree of numbers: for one array write jnp.array\(": lambda: do.Laplacian().exact(
         lambda x: jnp.ones(2) @ x

@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from jax import lax
 
 import diffop as do
 from diffop import taylor
 
-from .. import jaxprs
+from .. import dense, jaxprs
 from ..coefficients.blocks import definition, random_blocks, random_entries
 from .structures import BUILDERS, UNKNOWN_INDEX
 
@@ -140,3 +141,23 @@ def test_equal_positions_are_recognised(name):
     equations = jaxprs.of(pushed, jnp.ones(1009), jnp.array([[2], [5]]))
     compared = [e for e in jaxprs.named(equations, "eq") if e.outvars[0].aval.ndim > 2]
     assert compared == jaxprs.named(equations, "concatenate") == []
+
+
+@pytest.mark.parametrize("width", [3, 5])
+def test_drawn_coordinates_through_convolutions_with_a_stride(width, x64):
+    """A kernel that is longer than the stride has several places for an entry: a direction reaches
+    those, and neither the whole of a layer nor a multiple of it.
+    """
+    first, second = (
+        jax.random.normal(jax.random.key(seed), (2, channels, width, width))
+        for seed, channels in ((0, 1), (1, 2))
+    )
+    convolved = lambda x, w: lax.conv_general_dilated(jnp.tanh(x), w, (2, 2), [(1, 1)] * 2)
+    u = lambda x: jnp.sum(jnp.tanh(convolved(convolved(x.reshape(1, 1, 16, 16), first), second)))
+    drawn = do.Laplacian().estimate(jax.random.key(2), 8)(u)
+    x = jax.random.normal(jax.random.key(3), (256,))
+    sizes = jaxprs.sizes(jaxprs.of(drawn, x))
+    with dense.without_structure():
+        expected = jax.jit(drawn)(x)
+    np.testing.assert_allclose(jax.jit(drawn)(x), expected, rtol=1e-12)
+    assert max(sizes) <= 8 * 2 * 8**2  # drawn directions of an inner layer

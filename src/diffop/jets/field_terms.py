@@ -17,11 +17,11 @@ from .fields import (
     SparseColumns,
     apply_rows,
     expect_shape,
+    field_at,
     is_constant,
     product_with_matrix,
     resolve,
     resolve_vector,
-    value_at,
 )
 from .low_rank import LowRank
 from .point import Point
@@ -197,7 +197,7 @@ class MatrixForm(QuadraticTerms):
         for a complex C, and for arguments that are divided over a mesh. A C of low rank has a term
         for each of its columns.
         """
-        if not self.constant and isinstance(low := value_at(point, self.field, self.name), LowRank):
+        if not self.constant and isinstance(low := field_at(point, self.field, self.name), LowRank):
             name, columns = f"factors of {self.name}", low.factors
             return FactoredForm(self.argnum, self.dims, columns, name, low.weights).whole(point)
         value = self._value(point)

@@ -187,7 +187,7 @@ def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: st
     a function that takes other arguments than u.
     """
     if not is_constant(field):
-        field = value_at(point, field, what)
+        field = field_at(point, field, what)
     if isinstance(field, Number):
         return jnp.asarray(float(field.value))
     if is_bcoo(field):
@@ -206,14 +206,14 @@ def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: st
     )
 
 
-def value_at(point: Point, field: Callable[..., Any], what: str) -> Any:
+def field_at(point: Point, field: Callable[..., Any], what: str) -> Any:
     """The value of a field that is a function of the point; `what` is for the error."""
     return called_with_point(what, field, point.args, point.kwargs)
 
 
 def resolve_vector(field: Field, point: Point, argnum: int, what: str) -> Vector:
     """The value of a vector field, which may be a pytree like the argument."""
-    value = value_at(point, field, what) if callable(field) else field
+    value = field_at(point, field, what) if callable(field) else field
     # a vector, or a row of numbers, is all coordinates; anything else is like the argument
     rank = 1 if jax.tree_util.all_leaves([value]) else {list: 0, tuple: 0}.get(type(value), -1)
     shapes, like = (jax.tree.map(jnp.shape, tree) for tree in (value, point.args[argnum]))

@@ -156,8 +156,8 @@ class JumpTerms(Nonlocal):
     def exact(self, u: Callable[..., PyTree], point: Point) -> NoReturn:
         raise ValueError(
             f"{self.symbol} sees u everywhere and has no exact value; estimate it: "
-            "L.estimate(key, n), or diffop.estimate(ops, key, n). Jumps of known density have a rule "
-            "instead: Integral(region, density, rule=…) - Identity()."
+            "L.estimate(key, n), or diffop.estimate(ops, key, n). Jumps of known density have a "
+            "rule instead: Integral(region, density, rule=…) - Identity()."
         )
 
     def one(self, key: Key, u: Callable[..., PyTree], point: Point) -> PyTree:

@@ -105,7 +105,7 @@ class Limits(AbstractRegion):
 
 
 def _end(end: Limit, unit: Float[Array, " dim"], args: Any, kwargs: Any) -> Float[Array, " dim"]:
-    value = value_at(end, args, kwargs)
+    value = value_at(end, args, kwargs, "an end of Limits")
     if value.shape not in ((), unit.shape):
         raise ValueError(
             f"limits of an integral over {unit.size} coordinate(s) are numbers, or arrays of shape "

@@ -6,10 +6,18 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Inexact
 
+from ..called import called_with_point
 
-def value_at(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inexact[Array, "..."]:
-    """At a point, as a floating array."""
-    found = jnp.asarray(value(*args, **kwargs) if callable(value) else value)
+
+def value_at(
+    value: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
+) -> Inexact[Array, "..."]:
+    """At a point, as a floating array.
+
+    **Raises:** `ValueError` for a function that takes other arguments than u.
+    """
+    given = called_with_point(name, value, args, kwargs) if callable(value) else value
+    found = jnp.asarray(given)
     return found if jnp.issubdtype(found.dtype, jnp.inexact) else found.astype(float)
 
 
@@ -20,7 +28,7 @@ def number_at(
 
     **Raises:** `ValueError` for an array of another shape.
     """
-    found = value_at(value, args, kwargs)
+    found = value_at(value, args, kwargs, name)
     if found.shape != ():
         raise ValueError(f"{name} is a number at each point; got one of shape {found.shape}.")
     return found

@@ -112,7 +112,15 @@ def sign_and_text(coefficient: ScalarCoefficient) -> tuple[str, str]:
         return "+", "c"
     else:
         value = coefficient.item()
-    if isinstance(value, complex):
-        return "+", f"({value:g})"
+    if isinstance(value, complex) and value.real and value.imag:
+        real, sign, imaginary = f"{value.real:g}", *_signed(value.imag)
+        return "+", f"({real} {sign} {imaginary}i)".replace("-", "−")
+    if isinstance(value, complex) and value.imag:
+        sign, text = _signed(value.imag)
+        return sign, f"{text}i"
+    return _signed(value.real)
+
+
+def _signed(value: float) -> tuple[str, str]:
     text = f"{abs(value):g}"
     return ("−" if value < 0 else "+"), ("" if text == "1" else text)

@@ -11,9 +11,7 @@ import jax.numpy as jnp
 from ...devices import is_divided
 from ..program import Program, Step
 from .cost import SHARED, Live, best_cuts
-
-_MORE = 2
-"""Directions may be replaced by up to this many times as many: products may be done by halves."""
+from .forms import form_cost
 
 
 def real_size(value: Any) -> int:
@@ -91,7 +89,7 @@ def _cuts(
                     moving[variable] = real_size(aval)
                     if is_divided(aval):
                         apart.add(variable)
-    candidates = _candidates(steps, program, moving, apart, _MORE * carried.directions)
+    candidates = _candidates(steps, program, moving, apart, carried.directions)
     if not candidates:
         return []
     _, largest = max(zip(candidates[0].sizes, candidates[0].variables, strict=True))
@@ -111,10 +109,11 @@ def _candidates(
     program: Program,
     moving: Mapping[int, int],
     divided: Collection[int],
-    most: int,
+    directions: int,
 ) -> list[Live]:
     """The live, moving values before each step after the last mixing one, if they are smaller than
-    `most` and than those before all earlier steps, and not divided over devices.
+    those before all earlier steps, and not divided over devices. There are no more of them than
+    directions, or as many more as products by halves make up for.
     """
     earliest = 1 + max((n for n, step in enumerate(steps) if step.mixing), default=-1)
     last = {v: number for number, step in enumerate(steps) for v in step.variables}
@@ -126,11 +125,12 @@ def _candidates(
     born = [[v for v in moving if v in last and v not in made]]
     born += [[v for v in step.writes if v in moving and v in last] for step in steps]
     live: set[int] = set()
-    size, result = 0, []
+    size, most, result = 0, math.inf, []
     for number in range(len(steps)):
         live.update(born[number])
         size += sum(moving[v] for v in born[number])
-        if number >= earliest and 0 < size < most and live.isdisjoint(divided):
+        few = form_cost(size, size) <= directions * size**2
+        if number >= earliest and 0 < size < most and few and live.isdisjoint(divided):
             variables = tuple(sorted(live))
             result.append(Live(number, variables, tuple(moving[v] for v in variables)))
             most = size
