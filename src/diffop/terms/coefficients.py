@@ -121,6 +121,6 @@ def sign_and_text(coefficient: ScalarCoefficient) -> tuple[str, str]:
     return _signed(value.real)
 
 
-def _signed(value: float) -> tuple[str, str]:
+def _signed(value: int | float) -> tuple[str, str]:
     text = f"{abs(value):g}"
     return ("−" if value < 0 else "+"), ("" if text == "1" else text)
