@@ -7,8 +7,6 @@ import pytest
 
 import diffop as do
 
-from .. import jaxprs
-
 JETS, WIDTH = 7, 11
 FUNCTIONS = {"tanh": jnp.tanh, "sin": jnp.sin, "softplus": jax.nn.softplus, "exp": jnp.exp}
 
@@ -104,22 +102,6 @@ def test_gradients_and_their_derivatives(name):
         for found, expected in zip(own, reference, strict=True):
             scale = np.max(np.abs(expected))
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
-
-
-def test_sums_over_points_have_no_axis_for_one_direction():
-    """Lines through the first layer are the same at all points, and their gradient is a sum."""
-    (weights, *_), points = inputs(), jnp.ones((5, WIDTH))
-
-    def loss(weights):
-        def u(x):
-            return network(jnp.tanh, weights, x)
-
-        return jnp.sum(jax.vmap(do.Mixed({0: 2, 1: 1}).exact(u))(points) ** 2)
-
-    sums = jaxprs.named(jaxprs.of(jax.grad(loss), weights), "reduce_sum")
-    over_points = {eqn.invars[0].aval.shape for eqn in sums if eqn.params["axes"] == (0,)}
-    assert (len(points), WIDTH) in over_points
-    assert (len(points), 1, WIDTH) not in over_points
 
 
 def test_weights_that_are_known_and_that_are_not():

@@ -65,8 +65,8 @@ def _inverse(matrix: Array) -> Array:
     """`jnp.linalg.inv`. The unit matrix is mapped by `jax.vmap` where the matrix is: with explicit
     axes JAX cannot pivot the rows of another one.
     """
-    zeros = zeros_for(matrix, matrix.shape, matrix.dtype)
-    return jnp.linalg.solve(matrix, zeros + jnp.eye(matrix.shape[-1], dtype=matrix.dtype))
+    unit = jnp.broadcast_to(jnp.eye(matrix.shape[-1], dtype=matrix.dtype), matrix.shape)
+    return jnp.linalg.solve(matrix, zeros_for(matrix, matrix.shape, matrix.dtype) + unit)
 
 
 def _logarithm(families: Families, matrix: Value, inverse: Array) -> Value:
