@@ -424,7 +424,7 @@ test_errors = refusals(
         r"0, 1; got 3 value\(s\)\. Of some of them: Curl\(…\) @ Component\(\(0, 1\)\)": lambda: (
             do.Curl(dims=(0, 1)).exact(plane)(X[0, :2])
         ),
-        "acts on coordinate 2 of argument 0, which has": lambda: do.Curl().exact(plane)(X[0, :2]),
+        r"in the plane write Curl\(dims=\(0, 1\)\)": lambda: do.Curl().exact(plane)(X[0, :2]),
         r"got 3 value\(s\)\. Of some of them: Divergence\(…\) @ Component\(\(0, 1\)\)": lambda: (
             do.Divergence().exact(plane)(X[0, :2])
         ),
