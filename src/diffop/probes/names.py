@@ -38,7 +38,7 @@ def as_probe(probes: Any) -> AbstractProbe:
         return NAMED[probes]
     kind = ValueError if isinstance(probes, str) else TypeError
     raise kind(
-        f"probes must be one of {', '.join(NAMED)}{nearest(probes, NAMED)} (Hutchinson's signs are "
-        "rademacher), or one of diffop.probes such as diffop.probes.Importance(weights); got "
-        f"{probes!r}."
+        f"probes must be one of {', '.join(NAMED)}{nearest(probes, NAMED)}, or one of "
+        f"diffop.probes such as diffop.probes.Importance(weights); got {probes!r}. Hutchinson's "
+        "signs are rademacher."
     )
