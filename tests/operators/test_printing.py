@@ -1,6 +1,8 @@
 """Operators print as mathematics."""
 
+import equinox as eqx
 import jax.numpy as jnp
+import jax.random as jr
 import pytest
 
 import diffop as do
@@ -53,3 +55,16 @@ def test_a_name_for_every_operator():
     texts = [str(operator) for operator in operators]
     assert len(set(texts)) >= len(texts) - 1
     assert all(0 < len(text) <= 60 and "\n" not in text for text in texts)
+
+
+def test_modules_that_hold_operators():
+    """Equinox prints the fields of a module, and of them operators as operators are printed."""
+    conditions = (do.equations.Condition(do.Partial(0), jnp.ones((2, 1)), jnp.ones(2)),)
+    equation = do.equations.Equation(
+        {"u": do.Identity(), "second": do.Laplacian() - do.Value() ** 2},
+        lambda values, x: values["second"],
+        conditions=conditions,
+    )
+    found = str(do.nn.PINN(eqx.nn.Linear(1, "scalar", key=jr.key(0)), equation))
+    assert "_operators={'u': I, 'second': Δu − u²}" in " ".join(found.split())
+    assert "operator=∂₀" in found and "Held" not in found

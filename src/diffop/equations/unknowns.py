@@ -5,6 +5,7 @@ from typing import Any, final
 
 import equinox as eqx
 import jax
+import wadler_lindig as wl
 from jaxtyping import PyTree
 
 from ..held import Held
@@ -28,6 +29,10 @@ class Divided(eqx.Module):
         self.learnt, rest = eqx.partition(chosen, eqx.is_inexact_array)
         # unchanged where possible: programs distinguish held arrays by identity
         self._known = Held(eqx.combine(rest, left) if jax.tree.leaves(self.learnt) else tree)
+
+    def __pdoc__(self, **options: Any) -> wl.AbstractDoc:
+        """What Equinox prints of a module that holds it: the pytree."""
+        return wl.pdoc(self.whole(), **options)
 
     def whole(self) -> Any:
         """The pytree, with the present values of the learnt arrays."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
+import wadler_lindig as wl
 from jaxtyping import PyTree
 
 from ..complete import Complete
@@ -169,6 +170,10 @@ class Operator(Complete):
 
     def __str__(self) -> str:
         return repr(self)
+
+    def __pdoc__(self, **options: Any) -> wl.AbstractDoc:
+        """What Equinox prints of a module that holds it."""
+        return wl.TextDoc(repr(self))
 
 
 def _from_parts(parts: tuple[Part, ...]) -> Operator:

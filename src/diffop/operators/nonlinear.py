@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
 from typing import Any, ClassVar, NoReturn, final
 
+import wadler_lindig as wl
 from jaxtyping import PyTree
 
 from ..array_types import Key
@@ -242,6 +243,10 @@ class NonlinearOperator(Complete):
         texts = [each for product in self.products for each in product.signed_texts]
         found = " ".join(f"{sign} {text}" for sign, text in texts)
         return found.removeprefix("+ ").replace("− ", "−", found.startswith("− "))
+
+    def __pdoc__(self, **options: Any) -> wl.AbstractDoc:
+        """What Equinox prints of a module that holds it."""
+        return wl.TextDoc(repr(self))
 
     def __str__(self) -> str:
         return repr(self)
