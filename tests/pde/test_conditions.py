@@ -323,7 +323,7 @@ test_errors = refusals(
         "Initial expects a domain with time, a diffop.pde.SpaceTime, got Box": lambda: (
             do.pde.Initial(0.0, on=SQUARE)
         ),
-        r"Conditions expects conditions one by one, such as .*, got Identity": lambda: (
+        r"Conditions expects conditions one by one, such as .*, got I of type Identity": lambda: (
             do.pde.Conditions(do.Identity())
         ),
         r"^Condition expects .* of u to be one array at a point, got a dict with 'p', 'v'; give "
