@@ -111,6 +111,8 @@ def test_errors(as_users_see_it):
         do.losses.score_matching(log_density, x, way="sliced")
     with pytest.raises(ValueError, match="'exact' takes no key"):
         do.losses.score_matching(log_density, x, key)
+    with pytest.raises(ValueError, match="'exact' takes no random directions; got n=4"):
+        do.losses.score_matching(log_density, x, n=4)
     with pytest.raises(ValueError, match="a scalar, or a score of shape .3,. like the points; got"):
         do.losses.score_matching(lambda x: x[:2], x)
     with pytest.raises(

@@ -346,7 +346,7 @@ def test_numbers_of_any_integers(kind):
 
 
 class Turned(probes.AbstractDenseProbe):
-    """Random signs, along directions that also depend on an array that is part of the probe."""
+    """Random signs; the probe has an array that does not enter them."""
 
     part: Any
     name = "turned"

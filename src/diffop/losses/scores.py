@@ -65,8 +65,8 @@ def score_matching(
 
     **Returns:** the mean over the points, a scalar. It may be negative.
 
-    **Raises:** `ValueError` for another way, a key that is missing or not needed, or a model whose
-    values have another shape; `TypeError` for an n that is no integer.
+    **Raises:** `ValueError` for another way, a key or directions that are missing or not needed,
+    or a model whose values have another shape; `TypeError` for an n that is no integer.
 
     **Source:** Hyvärinen 2005, "Estimation of non-normalized statistical models by score matching";
     Song, Garg, Shi, Ermon 2019, "Sliced score matching".
@@ -92,7 +92,8 @@ def score_matching(
             "score matching expects a model and points of shape (count, d), in this order; got "
             f"{described(points)} in the place of the points."
         )
-    n = checked_integer(n, "n, the number of directions,", 1)
+    if checked_integer(n, "n, the number of directions,", 1) > 1 and way == "exact":
+        raise ValueError(f"score matching that is 'exact' takes no random directions; got n={n}.")
     is_score = _is_score(model, points)
     if key is None:
         return jnp.mean(jax.vmap(lambda x: _exact(model, x, is_score))(points))

@@ -19,7 +19,7 @@ from .inner import InnerFunction
 from .nonlocal_terms import Nonlocal
 from .products import is_drawn, is_linear, order_of
 
-LETTERS = "ijklmnopqrst"
+_LETTERS = "ijklmnopqrst"
 
 
 def describe_derivative(name: str, alpha: Alpha, scheme: Scheme) -> PlanRow:
@@ -66,9 +66,9 @@ def describe(
         return row, None
     if exact and kind == "auto" and order > 2 and all(terms.constant for terms, _ in factors):
         row = row._replace(method=f"exact, up to {MOST} coefficients as one polynomial")
-    if math.prod(power + 1 for power in exponents) > 2 ** len(LETTERS):
+    if math.prod(power + 1 for power in exponents) > 2 ** len(_LETTERS):
         return row._replace(jets="…", weights="…"), None  # a scheme that nobody would read
-    alpha: Alpha = tuple(zip(LETTERS, exponents, strict=False))
+    alpha: Alpha = tuple(zip(_LETTERS, exponents, strict=False))
     scheme = scheme_of((alpha,), kind)
     jets, weights = _jets_and_weights(scheme.readouts[alpha])
     return row._replace(jets=jets, weights=weights), scheme
