@@ -161,3 +161,35 @@ def test_drawn_coordinates_through_convolutions_with_a_stride(width, x64):
         expected = jax.jit(drawn)(x)
     np.testing.assert_allclose(jax.jit(drawn)(x), expected, rtol=1e-12)
     assert max(sizes) <= 8 * 2 * 8**2  # drawn directions of an inner layer
+
+
+@pytest.mark.parametrize(("shape", "depth"), [((48,), 3), ((13, 17), 2)])
+def test_convolutions_that_keep_the_shape(shape, depth):
+    """Each entry of the second layer changes along a window, in whatever ways the first layer leads
+    there: nothing is as large as an array of all directions, in value and gradient.
+    """
+    channels = [1, *[2] * depth]
+    kernels = [
+        jax.random.normal(jax.random.key(i), (after, before, *(3,) * len(shape)))
+        for i, (before, after) in enumerate(zip(channels, channels[1:], strict=False))
+    ]
+
+    def u(kernels):
+        def applied(x):
+            h = x.reshape(1, 1, *shape)
+            for kernel in kernels:
+                h = jnp.tanh(lax.conv_general_dilated(h, kernel, (1,) * len(shape), "SAME"))
+            return jnp.sum(h)
+
+        return applied
+
+    x = jax.random.normal(jax.random.key(9), (math.prod(shape),))
+    value = lambda kernels: do.Laplacian().exact(u(kernels))(x)
+    nested = lambda kernels: jnp.trace(jax.hessian(u(kernels))(x))
+    for of, expected in ((value, nested), (jax.grad(value), jax.grad(nested))):
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12),
+            jax.jit(of)(kernels),
+            jax.jit(expected)(kernels),
+        )
+        assert max(jaxprs.sizes(jaxprs.of(of, kernels))) < 2 * x.size**2

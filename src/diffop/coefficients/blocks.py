@@ -136,12 +136,14 @@ def multiplied(
     """
     moving = [each for each in coefficients if each is not None]
     count = math.prod(jnp.shape(weights)[:-summed]) if summed else moving[0].shape[0]
-    given = coefficients, arrays, relation, weights, dtype, summed, how
+    shape = (count, *relation.shape)
+    most = math.inf if summed else math.prod(shape)
+    given = coefficients, arrays, relation, weights, dtype, summed, most, how
     try:
         parts = [_part(pair, *given) for pair in itertools.product(*(c.parts for c in moving))]
     except Unstructured:
         return None
-    return collected(parts, (count, *relation.shape))
+    return collected(parts, shape)
 
 
 def _part(
@@ -152,10 +154,11 @@ def _part(
     weights: CollapsedWeights,
     dtype: Any,
     summed: int,
+    most: int | float,
     how: dict[str, Any],
 ) -> Block | None:
     """The relation of one block of each coefficient."""
-    product, blocks = TiedProduct(), iter(pair)
+    product, blocks = TiedProduct(most), iter(pair)
     found = [[] if c is None else product.add_block(next(blocks)) for c in coefficients]
     directions, places = [each[0] for each in found if each], [each[1:] for each in found]
     output = relation.tie(product, places, arrays)

@@ -15,6 +15,8 @@ places that satisfy the equation:
 If the solution would be too large, `Unstructured` is raised, and the coefficient becomes an array.
 """
 
+import math
+
 import numpy as np
 
 from .coordinate import Coordinate, along, at, stepped
@@ -204,8 +206,10 @@ def _by_inverse(product: TiedProduct, total: Coordinate) -> bool:
 def _by_substitution(product: TiedProduct, total: Coordinate) -> bool:
     """x = Σ of the others, for an axis x of step one. The best x is one that never leaves its size,
     then one that no operand has, so that nothing is looked up, then one whose places are used most.
+    Windows of an operand never leave it, and windows of windows become one axis in the end. Where
+    this is no block, masks of the other operand cost less.
     """
-    found = []
+    found, small = [], _places(product, total) <= product.most
     for name, index in total.terms.items():
         if not (isinstance(index, Range) and abs(index.step) == 1):
             continue
@@ -215,21 +219,29 @@ def _by_substitution(product: TiedProduct, total: Coordinate) -> bool:
         if several and not product.is_free(name):  # a table takes places by one index
             continue
         least, most = product.bounds(expression)
-        inside = 0 <= least and most < product.sizes[name]
+        windows = carried and several and expression.steps is not None  # with zeros around
+        inside = (windows and small) or (0 <= least and most < product.sizes[name])
         filled = product.sizes[name] / (most - least + 1)
         if several and 2 * filled < 1:  # most places would be outside
             continue
-        found.append((not inside, carried, -filled, name, expression))
+        found.append((not inside, carried, -filled, windows, name, expression))
     if not found:
         return False
-    outside, carried, _, name, expression = min(found, key=lambda each: each[:3])
-    windows = carried and len(expression.terms) > 1 and expression.steps is not None
-    if outside and not windows:  # windows already have zeros around
+    outside, _, _, windows, name, expression = min(found, key=lambda each: each[:3])
+    if outside and not windows:
         size = product.sizes[name]
         product.mask_where(expression, lambda numbers: (numbers >= 0) & (numbers < size))
         expression = _within(expression, size - 1)
     product.express(name, expression)
     return True
+
+
+def _places(product: TiedProduct, total: Coordinate) -> int:
+    """How many places the result has, once each equation has expressed its longest axis."""
+    left = [set(total.terms), *({*x.terms, *y.terms} for x, y in product.equations)]
+    names = set().union(*left, *(output.terms for output in product.outputs))
+    gone = math.prod(max(product.sizes[n] for n in each) for each in left)
+    return math.prod(product.sizes[n] for n in names) // gone
 
 
 def _within(total: Coordinate, most: int) -> Coordinate:

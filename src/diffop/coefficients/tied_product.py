@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays import at_run_time
 from .block import Axis, Block
 from .coordinate import Coordinate, along, at
-from .index import Index, Range, Table, Traced, known, sum_of_indices, taken
+from .index import Index, Range, Table, known, sum_of_indices, taken
 from .operands import Operand, contracted, laid
 
 _MOST = 1 << 22
@@ -33,10 +33,11 @@ class Unstructured(Exception):
 class TiedProduct:
     """A product of operands, times a `number`, over axes with some `sizes`, at the places where all
     masks and conditions are true and all equations hold; it is `empty` if there are no such places.
-    The coordinates of the result are `outputs`.
+    The coordinates of the result are `outputs`. It is a block if it has fewer places than `most`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | float = math.inf) -> None:
+        self.most = most
         self.sizes: dict[int, int] = {}
         self.operands: list[Operand] = []
         self.masks: list[Operand] = []
@@ -241,31 +242,42 @@ class TiedProduct:
         for masks, always in ((self.conditions, True), (self.masks, False)):
             for mask in masks:
                 operands = _masked(operands, mask, dtype, always)
+        few = math.prod(self.sizes[n] for n in kept) <= self.most
+        twins = _twins(kept, operands, outputs) if few else []
         values = None
         if operands:
             whole = contracted(operands, kept, **how)
-            whole, kept = self._united(whole, kept, outputs)
+            for x, y in twins:
+                whole = self._united(whole, x, y)
+                kept.remove(y)
             values = jnp.asarray(laid(whole, kept))
         axes = tuple(
             Axis(self.sizes[n], tuple(total.terms.get(n) for total in outputs)) for n in kept
         )
         return Block(values, axes, tuple(total.const for total in outputs), self.number)
 
-    def _united(
-        self, whole: Operand, kept: list[int], outputs: Sequence[Coordinate]
-    ) -> tuple[Operand, list[int]]:
-        """Makes one axis of two that add the same to all coordinates: windows of windows."""
-        for x, y in itertools.combinations(kept, 2):
-            adds = [(total.terms.get(x), total.terms.get(y)) for total in outputs]
-            same = all(a == b and not isinstance(a, Traced | Table) for a, b in adds)
-            if same and x in whole.names and y in whole.names:
-                rest = tuple(n for n in whole.names if n not in (x, y))
-                array = _skew_sum(laid(whole, (x, y, *rest)))
-                self.sizes[x] += self.sizes[y] - 1
-                return self._united(
-                    Operand(array, (x, *rest)), [n for n in kept if n != y], outputs
-                )
-        return whole, kept
+    def _united(self, whole: Operand, x: int, y: int) -> Operand:
+        """Makes one axis of two that add the same to all coordinates."""
+        rest = tuple(n for n in whole.names if n not in (x, y))
+        self.sizes[x] += self.sizes[y] - 1
+        return Operand(_skew_sum(laid(whole, (x, y, *rest))), (x, *rest))
+
+
+def _twins(
+    kept: Sequence[int], operands: Sequence[Operand], outputs: Sequence[Coordinate]
+) -> list[tuple[int, int]]:
+    """Axes of operands that add the same to all coordinates as an earlier one, with that one:
+    windows of windows.
+    """
+    first: dict[Any, int] = {}
+    found: list[tuple[int, int]] = []
+    for name in kept:
+        adds = tuple(total.terms.get(name) for total in outputs)
+        steps = all(add is None or isinstance(add, Range) for add in adds)
+        if steps and any(name in each.names for each in operands):
+            twin = first.setdefault(adds, name)
+            found += [(twin, name)] if twin != name else []
+    return found
 
 
 def _squeezed(array: Any, names: Sequence[int]) -> Operand:
