@@ -112,36 +112,19 @@ _enter("neg", signs=(-1,), entrywise=True, on_indices=True)
 _enter("add_any", signs=(1, 1), entrywise=True)
 _enter("copy copy_p", signs=(1,), entrywise=True)
 _enter("name", signs=(1,))
-_enter(
-    "reduce_sum",
-    moves=places.summed,
-)
+_enter("reduce_sum", moves=places.summed)
 _enter("cumsum reduce_window_sum fft")
 
 # the values of entries
-_enter(
-    "convert_element_type",
-    entrywise=True,
-    on_indices=True,
-    on_values=True,
-)
+_enter("convert_element_type", entrywise=True, on_indices=True, on_values=True)
 _enter("real imag conj reduce_precision", on_values=True)
 _enter("complex")
 
 # the places of entries
-_enter(
-    "reshape",
-    on_indices=True,
-    moves=places.reshaped,
-)
-_enter("squeeze", on_indices=True, moves=places.reshaped)
+_enter("reshape squeeze", on_indices=True, moves=places.reshaped)
 _enter("slice", on_indices=True, moves=places.sliced)
 _enter("rev", on_indices=True, moves=places.flipped)
-_enter(
-    "transpose",
-    on_indices=True,
-    moves=places.transposed,
-)
+_enter("transpose", on_indices=True, moves=places.transposed)
 _enter("concatenate", on_indices=True, moves=places.concatenated)
 _enter("split", moves=places.split)
 _enter("pad", on_indices=True, moves=places.padded)
@@ -154,28 +137,13 @@ _enter(
 
 # by indices
 _enter("dynamic_slice", _FIRST, moves=places.dynamically_sliced)
-_enter(
-    "gather",
-    _FIRST,
-    linear(_FIRST, _filled_with_zeros),
-    on_indices=True,
-    moves=places.gathered,
-)
-_enter(
-    "dynamic_update_slice",
-    _FIRST_TWO,
-    moves=places.updated,
-)
+_gather = linear(_FIRST, _filled_with_zeros)
+_enter("gather", _FIRST, _gather, on_indices=True, moves=places.gathered)
+_enter("dynamic_update_slice", _FIRST_TWO, moves=places.updated)
 _enter("scatter", _UPDATED, scatter, moves=places.overwritten)
 _enter("scatter-add", _UPDATED, moves=places.added)
 _enter("scatter-sub", _UPDATED, moves=places.subtracted)
-_enter(
-    "select_n",
-    slice(1, None),
-    entrywise=True,
-    on_indices=True,
-    moves=places.selected,
-)
+_enter("select_n", slice(1, None), entrywise=True, on_indices=True, moves=places.selected)
 
 # between devices and layouts
 _enter("all_gather all_gather_invariant all_gather_reduced all_to_all pbroadcast ppermute")
