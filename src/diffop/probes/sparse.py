@@ -1,5 +1,6 @@
 """Probes that draw terms one by one, with or without replacement."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import reduce
 from typing import Any, ClassVar, TypeAlias, final
@@ -11,7 +12,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
-from ..array_types import Key, Magnitudes
+from ..array_types import Key, Magnitudes, TermNumbers
 from ..jets.design import Design, Stratum
 from ..jets.point import Point
 from ..jets.terms import Factors, Terms
@@ -83,8 +84,29 @@ def independent_variance(values: Array, n: int, magnitudes: Magnitudes) -> Array
     return (jnp.sum(ratios, axis=0) - jnp.abs(jnp.sum(values, axis=0)) ** 2) / n
 
 
+class SparseProbe(AbstractTermProbe):
+    """The base class of probes of any product of factors: `select` draws without replacement where
+    a single factor has many terms, of equal weight; otherwise terms are drawn independently.
+    """
+
+    def supports(self, factors: Factors) -> bool:
+        return True
+
+    def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
+        if equally_weighted_factor(factors, point) is None:
+            return independent(factors, point, draw, lambda terms, point: terms.magnitudes(point))
+        return super().jets(factors, point, draw)
+
+    def select(self, key: Key, total: int, n: int) -> Selection:
+        return Selection(self.numbers(key, total, n), np.full(n, total / n), (Stratum(n, total),))
+
+    @abstractmethod
+    def numbers(self, key: Key, total: int, n: int) -> TermNumbers:
+        """n different terms."""
+
+
 @final
-class Sparse(AbstractTermProbe):
+class Sparse(SparseProbe):
     """Terms without replacement if all have the same coefficient, with probability $p ∝ |C|$ if
     coefficients differ, and independent tuples of terms for powers.
 
@@ -109,22 +131,13 @@ class Sparse(AbstractTermProbe):
 
     name: ClassVar[str] = "sparse"
 
-    def supports(self, factors: Factors) -> bool:
-        return True
-
-    def select(self, key: Key, total: int, n: int) -> Selection:
-        numbers = sampling.subset(key, total, n)
-        return Selection(numbers, np.full(n, total / n), (Stratum(n, total),))
+    def numbers(self, key: Key, total: int, n: int) -> TermNumbers:
+        return sampling.subset(key, total, n)
 
     def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
         if magnitudes is not None:
             return independent_variance(values, n, magnitudes)
         return without_replacement(values, (Stratum(n, values.shape[0]),))
-
-    def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
-        if equally_weighted_factor(factors, point) is None:
-            return independent(factors, point, draw, lambda terms, point: terms.magnitudes(point))
-        return super().jets(factors, point, draw)
 
 
 @final

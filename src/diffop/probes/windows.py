@@ -13,19 +13,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..array_types import Key, ScalarArray, TermNumbers
-from ..jets.design import Design, Stratum
+from ..jets.design import Design
 from ..jets.point import Point
 from ..jets.terms import Factors
-from ..jets.weighted_jets import WeightedJets
 from ..streams import stream
 from . import sampling
-from .base import Draw
-from .by_term import AbstractTermProbe, Selection, equally_weighted_factor
-from .sparse import Sparse
+from .by_term import equally_weighted_factor
+from .sparse import SparseProbe
 
 
 @final
-class Window(AbstractTermProbe):
+class Window(SparseProbe):
     """One round of [`diffop.probes.Sparse`][]: the members of a random order from `start` on. It
     draws independently what `Sparse` draws independently.
 
@@ -37,17 +35,8 @@ class Window(AbstractTermProbe):
     start: ScalarArray
     name: ClassVar[str] = "window"
 
-    def select(self, key: Key, total: int, n: int) -> Selection:
-        numbers = jax.lax.dynamic_slice_in_dim(self.orders[total], self.start, n)
-        return Selection(numbers, np.full(n, total / n), (Stratum(n, total),))
-
-    def supports(self, factors: Factors) -> bool:
-        return True
-
-    def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
-        if equally_weighted_factor(factors, point) is None:
-            return Sparse().jets(factors, point, draw)
-        return super().jets(factors, point, draw)
+    def numbers(self, key: Key, total: int, n: int) -> TermNumbers:
+        return jax.lax.dynamic_slice_in_dim(self.orders[total], self.start, n)
 
 
 def is_window(design: Design) -> bool:
