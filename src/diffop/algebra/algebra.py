@@ -128,9 +128,10 @@ class Algebra:
         return hash((self.monomials, self.relations, self.grading))
 
     @classmethod
+    @functools.cache
     def curve(cls, order: int) -> "Algebra":
         """The orders 1 … K of one parameter."""
-        return _of(tuple((k,) for k in range(1, order + 1)))
+        return cls(tuple((k,) for k in range(1, order + 1)))
 
     @classmethod
     def closure(cls, maximal: Iterable[Exponents]) -> "Algebra":
@@ -138,11 +139,15 @@ class Algebra:
         return _closure(frozenset(maximal))
 
     @classmethod
+    @functools.cache
     def squares(cls, parameters: int) -> "Algebra":
         """Parameters of which each two have the same product, $t_i t_j = t_1²$: the algebra of a
         quadratic form, whose matrix weights the products.
         """
-        return _squares(parameters)
+        single = units(parameters)
+        pairs = itertools.combinations_with_replacement(single, 2)
+        square, *others = (tuple(map(operator.add, *each)) for each in pairs)
+        return cls((*single, square), tuple((each, ((parameters, 1),)) for each in others))
 
     def __len__(self) -> int:
         return len(self.monomials)
@@ -297,14 +302,6 @@ def _closure(maximal: frozenset[Exponents]) -> Algebra:
         for divisor in itertools.product(*(range(power + 1) for power in monomial))
     }
     return _of(tuple(sorted(filter(any, kept), key=lambda monomial: (sum(monomial), monomial))))
-
-
-@functools.cache
-def _squares(parameters: int) -> Algebra:
-    single = units(parameters)
-    pairs = itertools.combinations_with_replacement(single, 2)
-    square, *others = (tuple(map(operator.add, *each)) for each in pairs)
-    return _of((*single, square), tuple((each, ((parameters, 1),)) for each in others))
 
 
 @functools.cache
