@@ -107,35 +107,25 @@ class Monomial(Terms, ArrangedTerms):
         return values[0]
 
 
+def _held_if_numbers(field: Field) -> Any:
+    """Python numbers, which are a NumPy array here, as part of the structure."""
+    return KnownArray(field) if isinstance(field, np.ndarray) else field
+
+
 @final
 class CoordinateTerms(Terms):
     """Σ_r c_r Π_j ∂_{i_rj}^{p_j}: many mixed derivatives with one pattern of exponents."""
 
     argnums: tuple[int, ...] = eqx.field(static=True)
     pattern: tuple[int, ...] = eqx.field(static=True)
-    _field: Field | KnownArray
+    held_positions: Any = eqx.field(converter=held_if_known)
+    held_field: Any = eqx.field(converter=_held_if_numbers)
     rows: KnownArray | None = eqx.field(static=True)
     equal: bool = eqx.field(static=True)
     """Whether all coefficients have one magnitude; they are then drawn without replacement."""
     bound: tuple[int, ...] = eqx.field(static=True)
     """The largest coordinate in each slot."""
-    _positions: Any
     rank: ClassVar[int] = 0
-
-    def __init__(
-        self,
-        argnums: tuple[int, ...],
-        pattern: tuple[int, ...],
-        positions: TermPositions,
-        field: Field,
-        rows: KnownArray | None,
-        equal: bool,
-        bound: tuple[int, ...],
-    ) -> None:
-        self.argnums, self.pattern = argnums, pattern
-        self._field = KnownArray(field) if isinstance(field, np.ndarray) else field
-        self.rows, self.equal, self.bound = rows, equal, bound
-        self._positions = held_if_known(positions)
 
     @property
     def field(self) -> Any:
@@ -143,12 +133,12 @@ class CoordinateTerms(Terms):
         for all terms; or a function of the point that returns the coefficients of several patterns,
         of which `rows` belong to this one.
         """
-        return array_of(self._field)
+        return array_of(self.held_field)
 
     @property
     def positions(self) -> TermPositions:
         """The coordinate of each slot of each term: a leaf only if it is traced."""
-        return array_of(self._positions)
+        return array_of(self.held_positions)
 
     @property
     def constant(self) -> bool:
