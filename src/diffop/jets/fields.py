@@ -261,12 +261,7 @@ def product_with_matrix(value: Any) -> Callable[[Array], Array]:
 
 def apply_rows(value: Any, rows: SubRows) -> RowArray:
     """A v_r for each row, where A is a field's value."""
-    if isinstance(value, SparseColumns) or callable(value):
-        return jax.vmap(product_with_matrix(value))(rows)
-    array = value.astype(rows.dtype)
-    if array.ndim == 2:
-        return rows @ array.T
-    return rows * (array[None] if array.ndim else array)
+    return jax.vmap(product_with_matrix(value))(rows)
 
 
 def expect_shape(array: Any, shapes: tuple[tuple[int, ...], ...], what: str) -> Any:
