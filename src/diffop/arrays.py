@@ -112,6 +112,13 @@ def weighted_sum(weights: jax.Array, array: jax.Array) -> jax.Array:
     return total.astype(kind)
 
 
+def nearest_powers_of_two(sizes: jax.Array) -> jax.Array:
+    """The powers of two near positive numbers, as constants; one where there is none."""
+    nearest = lax.reduce_precision(lax.stop_gradient(sizes), jnp.finfo(sizes.dtype).nexp, 0)
+    usable = (nearest > 0) & jnp.isfinite(nearest)
+    return jnp.where(usable, nearest, jnp.ones_like(nearest))
+
+
 def is_finite(array: Any) -> jax.Array:
     """Where an array is neither infinite nor NaN."""
     real = jnp.issubdtype(array.dtype, jnp.floating)

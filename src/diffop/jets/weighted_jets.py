@@ -14,13 +14,12 @@ from functools import reduce
 from typing import Any, TypeAlias, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from ..algebra.algebra import Exponents, units
 from ..array_types import SquareArray, Weights
+from ..arrays import nearest_powers_of_two
 from .design import Design
 from .directions import Directions, count, divided_directions, largest_entries, rows_at, sum_of
 from .point import Point
@@ -207,14 +206,7 @@ def balanced(jets: WeightedJets) -> WeightedJets:
     weights, slots = jets.weights, []
     for slot, power in zip(jets.slots, jets.output, strict=True):
         sizes = largest_entries(slot)
-        scale = None if sizes is None else _powers_of_two(sizes)
+        scale = None if sizes is None else nearest_powers_of_two(sizes)
         slots.append(slot if scale is None else divided_directions(slot, scale))
         weights = weights if scale is None else product_of_weights(weights, scale**power)
     return terms_along(slots, weights, jets.output, jets.signature)
-
-
-def _powers_of_two(sizes: Array) -> Array:
-    """The nearest powers of two; one if there is none."""
-    nearest = jax.lax.reduce_precision(sizes, jnp.finfo(sizes.dtype).nexp, 0)
-    usable = (nearest > 0) & jnp.isfinite(nearest)
-    return jax.lax.stop_gradient(jnp.where(usable, nearest, jnp.ones_like(nearest)))

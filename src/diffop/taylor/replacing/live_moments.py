@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array
 
-from ...arrays import times, type_of
+from ...arrays import nearest_powers_of_two, times, type_of
 from ...coefficients.block import Block
 from ...coefficients.blocks import Blocks, common_weight, dense, multiplied
 from ...coefficients.relations import entrywise, outer_relation
@@ -132,9 +131,7 @@ def unit_of(lower: Series, primal: Any, pairs: bool) -> Array | None:
     if not known or len(known) < len(largest):
         return None
     length = known[0] if len(known) == 1 else jnp.sqrt(known[0]) * jnp.sqrt(known[1])
-    limits = jnp.finfo(length.dtype)
-    length = lax.reduce_precision(lax.stop_gradient(length), limits.nexp, mantissa_bits=0)
-    return jnp.where((length > 0) & jnp.isfinite(length), length, jnp.ones_like(length))
+    return nearest_powers_of_two(length)
 
 
 def _largest(lower: Series) -> Array | None:
