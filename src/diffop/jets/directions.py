@@ -49,10 +49,15 @@ class Rows(eqx.Module):
         """Whether these are positions and values that are known while tracing."""
         return isinstance(self.positions, np.ndarray) and isinstance(self.values, np.ndarray)
 
+    def _is_in_order(self, size: int) -> bool:
+        """Whether each direction is known to have an entry at each position, in order."""
+        known = isinstance(self.positions, np.ndarray) and self.values.shape[1] == size
+        return known and bool(np.all(self.positions == np.arange(size)))
+
     def dense(self, size: int, dtype: Any) -> RowArray:
         """The directions as rows of an array."""
         values = jnp.asarray(self.values).astype(dtype)
-        if self.positions is None:
+        if self.positions is None or self._is_in_order(size):
             return values
         numbers = np.arange(values.shape[0])[:, None]
         return jnp.zeros((values.shape[0], size), dtype).at[numbers, self.positions].add(values)
@@ -119,19 +124,21 @@ def combine(
     coefficients: Sequence[int | float], slots: Sequence[Directions], point: Point
 ) -> Directions:
     """Σ_j a_j v_j, direction by direction."""
-    return {
-        argnum: _combine_rows([(coefficients[j], rows) for j, rows in parts], argnum, point)
-        for argnum, parts in _by_argument(slots).items()
-    }
+    sums: dict[int, Rows] = {}
+    for argnum, found in _by_argument(slots).items():
+        parts = [Rows(rows.values * coefficients[j], rows.positions) for j, rows in found]
+        sums[argnum] = _added(parts, argnum, point)
+    return sums
 
 
-def _combine_rows(parts: Sequence[tuple[int | float, Rows]], argnum: int, point: Point) -> Rows:
-    positions = _all_positions(rows for _, rows in parts)
+def _added(parts: Sequence[Rows], argnum: int, point: Point) -> Rows:
+    """The sum of sets of n directions, direction by direction: sparse if all of them are."""
+    positions = _all_positions(parts)
     if positions is not None:
-        values = _concatenate([rows.values * a for a, rows in parts], axis=1)
+        values = _concatenate([rows.values for rows in parts], axis=1)
         return Rows(values, _concatenate(positions, axis=1))
     dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
-    return Rows(functools.reduce(jnp.add, [a * rows.dense(size, dtype) for a, rows in parts]))
+    return Rows(functools.reduce(jnp.add, [rows.dense(size, dtype) for rows in parts]))
 
 
 def _all_positions(rows: Iterable[Rows]) -> list[Positions] | None:
@@ -145,28 +152,23 @@ def sum_of(parts: Sequence[tuple[Any, Any, Directions]], point: Point) -> Direct
     """The single direction Σ_j c_j Σ_r w_jr v_jr from sets of directions, each with a number and
     with weights `(n,)`: an array, unless all are sparse and have few entries in total.
     """
-    sets = [directions for *_, directions in parts]
-    return {
-        argnum: _row([(*parts[j][:2], rows) for j, rows in found], argnum, point)
-        for argnum, found in _by_argument(sets).items()
-    }
+    sums: dict[int, Rows] = {}
+    for argnum, found in _by_argument([directions for *_, directions in parts]).items():
+        dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
+        single = [_single(_weights(*parts[j][:2], dtype), rows) for j, rows in found]
+        entries = sum(rows.values.size for rows in single)
+        if entries * _SPARSE > size:
+            single = [Rows(rows.dense(size, dtype)) for rows in single]
+        sums[argnum] = _added(single, argnum, point)
+    return sums
 
 
-def _row(parts: Sequence[tuple[Any, Any, Rows]], argnum: int, point: Point) -> Rows:
-    dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
-    weighted = [(_weights(number, weights, dtype), rows) for number, weights, rows in parts]
-    positions = _all_positions(rows for _, rows in weighted)
-    if positions is not None and sum(each.size for each in positions) * _SPARSE <= size:
-        values = [_by_row(weights, rows).reshape(-1) for weights, rows in weighted]
-        flat = [each.reshape(-1) for each in positions]
-        return Rows(_concatenate(values, 0)[None], _concatenate(flat, 0)[None])
-    sums = [
-        w @ rows.values.astype(dtype)
-        if rows.positions is None
-        else _scattered(rows.positions.reshape(-1), _by_row(w, rows).reshape(-1), size)
-        for w, rows in weighted
-    ]
-    return Rows(functools.reduce(jnp.add, sums)[None])
+def _single(weights: Array, rows: Rows) -> Rows:
+    """The single direction Σ_r w_r v_r."""
+    values = jnp.asarray(rows.values).astype(weights.dtype)
+    if rows.positions is None:
+        return Rows((weights @ values)[None])
+    return Rows((weights[:, None] * values).reshape(1, -1), rows.positions.reshape(1, -1))
 
 
 def _weights(number: Any, weights: Any, dtype: Any) -> Array:
@@ -174,18 +176,6 @@ def _weights(number: Any, weights: Any, dtype: Any) -> Array:
     if isinstance(number, int | float):
         return jnp.asarray(weights * number).astype(dtype)
     return jnp.asarray(number).astype(dtype) * jnp.asarray(weights).astype(dtype)
-
-
-def _by_row(weights: Array, rows: Rows) -> Array:
-    return weights[:, None] * jnp.asarray(rows.values).astype(weights.dtype)
-
-
-def _scattered(positions: Any, values: Array, size: int) -> Array:
-    """The entries added up at their positions; unchanged if the positions are all, in order."""
-    known = isinstance(positions, np.ndarray)
-    if known and np.array_equal(positions, np.arange(size)):
-        return values
-    return jnp.zeros(size, values.dtype).at[positions].add(values)
 
 
 def interleave(blocks: Sequence[Directions], point: Point) -> Directions:
