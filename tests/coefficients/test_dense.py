@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from diffop import taylor
-from diffop.coefficients.block import coordinates
+from diffop.coefficients.block import places_in
 from diffop.coefficients.blocks import at_directions, collected, dense, entries_at
 
 from .. import jaxprs
@@ -79,7 +79,7 @@ def test_entries_of_an_array_at_those_of_a_block(cases):
     ]
     for block, array, found in zip(blocks, arrays, jax.jit(every)(blocks, arrays), strict=True):
         sizes = [axis.size for axis in block.axes]
-        places = [np.broadcast_to(each, sizes) for each in coordinates(block)[1:]]
+        places = [np.broadcast_to(each, sizes) for each in places_in(block)[1:]]
         expected = array[tuple(places)]
         np.testing.assert_array_equal(
             np.broadcast_to(found, sizes), np.broadcast_to(expected, sizes)

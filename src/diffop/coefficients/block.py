@@ -14,10 +14,10 @@ import math
 from typing import Any, final
 
 import jax.numpy as jnp
-import numpy as np
 
 from ..array_types import AnyArray
 from ..record import record, static
+from .coordinate import Coordinate
 from .index import Index, Range
 
 
@@ -61,6 +61,10 @@ class Block:
         """The key of its places: blocks with equal keys are added entry by entry."""
         return self.axes, self.origin
 
+    def written(self, dtype: Any) -> Any:
+        """The values without the factor; ones are written out."""
+        return jnp.ones((1,) * len(self.axes), dtype) if self.values is None else self.values
+
     def with_values(self, values: Any, factor: float | int | None = None) -> "Block":
         """Other values at the same places."""
         factor = self.factor if factor is None else factor
@@ -77,17 +81,16 @@ def of_array(array: Any) -> Block:
     return Block(array, axes, (0,) * len(shape))
 
 
-def coordinates(block: Block) -> list[Any]:
-    """The coordinates of each place, as arrays that broadcast to the block's axes."""
-    rank = len(block.axes)
-    found: list[Any] = []
+def coordinates(block: Block) -> list[Coordinate]:
+    """The direction and the entry of each place, as sums of indices of the numbered axes."""
+    found = []
     for c, first in enumerate(block.origin):
-        total: Any = np.full((1,) * rank, first, np.int32)
-        for a, axis in enumerate(block.axes):
-            index = axis.adds[c]
-            if index is not None:
-                total = total + index.numbers(axis.size).reshape(
-                    [-1 if b == a else 1 for b in range(rank)]
-                )
-        found.append(total)
+        adds = {a: axis.adds[c] for a, axis in enumerate(block.axes)}
+        found.append(Coordinate(first, {a: i for a, i in adds.items() if i is not None}))
     return found
+
+
+def places_in(block: Block) -> list[Any]:
+    """The numbers of each coordinate, as arrays that broadcast to the block's axes."""
+    sizes = {a: axis.size for a, axis in enumerate(block.axes)}
+    return [each.numbers(sizes) for each in coordinates(block)]

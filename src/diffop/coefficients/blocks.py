@@ -14,7 +14,7 @@ from ..arrays import at_run_time, plus, times
 from ..devices import zeros_for
 from ..record import record, static
 from ..source import Source
-from .block import Block, coordinates
+from .block import Block, places_in
 from .coordinate import NOWHERE, Coordinate, along, at
 from .equations import solve_equations
 from .index import Range, Traced
@@ -216,7 +216,7 @@ def at_directions(c: Blocks, numbers: Any) -> Blocks:
 
 def entries_at(block: Block, array: Any) -> Any:
     """An array's entries at the places of a block, broadcast to its values."""
-    return array.at[tuple(coordinates(block)[1:])].get(mode="clip")
+    return array.at[tuple(places_in(block)[1:])].get(mode="clip")
 
 
 def dense(c: Blocks, dtype: Any) -> Any:
@@ -246,7 +246,7 @@ def _dense(block: Block, shape: tuple[int, ...], dtype: Any) -> Any:
     array = _padded(array, [(own.get(c), c) for c in rest], block, shape, len(linked))
     if not linked:
         return array
-    places = coordinates(Block(None, tuple(block.axes[a] for a in linked), block.origin))
+    places = places_in(Block(None, tuple(block.axes[a] for a in linked), block.origin))
     if touched[-1] - touched[0] + 1 == len(touched):  # NumPy leaves neighbours where they are
         array = jnp.moveaxis(array, range(len(linked)), range(touched[0], touched[0] + len(linked)))
     index = tuple(places[c] if c in touched else slice(None) for c in range(len(shape)))

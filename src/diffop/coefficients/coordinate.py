@@ -1,6 +1,9 @@
 """Coordinates: sums of indices of named axes, such as 3 i + j."""
 
-from typing import NamedTuple, final
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
 
 from .index import Index, Range
 
@@ -22,6 +25,19 @@ class Coordinate(NamedTuple):
         """The step of each axis if all indices are ranges from 0 on; otherwise None."""
         steps = {n: index.step for n, index in self.terms.items() if isinstance(index, Range)}
         return steps if len(steps) == len(self.terms) else None
+
+    def named(self, names: Sequence[int]) -> "Coordinate":
+        """The same with a name for each axis, which is a number so far."""
+        return Coordinate(self.const, {names[n]: index for n, index in self.terms.items()})
+
+    def numbers(self, sizes: Mapping[int, int]) -> Any:
+        """Its numbers at places of axes with some sizes, as an array that broadcasts to them."""
+        total: Any = np.full((1,) * len(sizes), self.const, np.int32)
+        for name, size in sizes.items():
+            if name in self.terms:
+                shape = [-1 if other == name else 1 for other in sizes]
+                total = total + self.terms[name].numbers(size).reshape(shape)
+        return total
 
     def scaled(self, factor: int, shift: int = 0) -> "Coordinate":
         """`factor` times it, plus `shift`."""

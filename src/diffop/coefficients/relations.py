@@ -40,20 +40,18 @@ class Relation(NamedTuple):
         """
         names = [product.new_axis(size) for size in self.sizes]
 
-        def named(total: Coordinate) -> Coordinate:
-            return Coordinate(total.const, {names[n]: index for n, index in total.terms.items()})
-
         for places, own, array in zip(self.operands, coordinates, arrays, strict=True):
             if array is not None:
-                product.add_array(array, [named(place) for place in places[: jnp.ndim(array)]])
+                axes = places[: jnp.ndim(array)]
+                product.add_array(array, [place.named(names) for place in axes])
                 continue
             for place, coordinate in zip(places, own, strict=True):
-                product.equate(coordinate, named(place))
+                product.equate(coordinate, place.named(names))
         for left, right in self.equations:
-            product.equate(named(left), named(right))
-        output = [named(place) for place in self.output]
+            product.equate(left.named(names), right.named(names))
+        output = [place.named(names) for place in self.output]
         if self.keep is not None:
-            product.add_mask(self.keep[0], [named(place) for place in self.keep[1]])
+            product.add_mask(self.keep[0], [place.named(names) for place in self.keep[1]])
         product.number *= self.sign
         return output
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..arrays import at_run_time
-from .block import Axis, Block
+from .block import Axis, Block, coordinates
 from .coordinate import Coordinate, along, at
 from .index import Index, Range, Table, known, sum_of_indices, taken
 from .operands import Operand, contracted, laid
@@ -62,12 +62,7 @@ class TiedProduct:
         self.number *= block.factor
         if block.values is not None:
             self.operands.append(_squeezed(block.values, names))
-        coordinates = []
-        for c, first in enumerate(block.origin):
-            adds = [(n, axis.adds[c]) for n, axis in zip(names, block.axes, strict=True)]
-            terms = {n: index for n, index in adds if index is not None}
-            coordinates.append(self.normal(Coordinate(first, terms)))
-        return coordinates
+        return [self.normal(each.named(names)) for each in coordinates(block)]
 
     def add_array(self, array: Any, coordinates: Sequence[Coordinate]) -> None:
         """Adds an array as an operand at a coordinate for each of its axes."""
@@ -113,13 +108,11 @@ class TiedProduct:
 
     def numbers(self, total: Coordinate, names: Collection[int]) -> Any:
         """The numbers of a coordinate at all places of some axes."""
-        shape = tuple(self.sizes[n] for n in names)
+        sizes = {n: self.sizes[n] for n in names}
+        shape = tuple(sizes.values())
         if math.prod(shape) > _MOST:
             raise Unstructured
-        numbers: Any = np.full((1,) * len(shape), total.const, np.int32)
-        for n, index in total.terms.items():
-            own = index.numbers(self.sizes[n])
-            numbers = numbers + own.reshape([-1 if m == n else 1 for m in names])
+        numbers = total.numbers(sizes)
         return (np if isinstance(numbers, np.ndarray) else jnp).broadcast_to(numbers, shape)
 
     def normal(self, total: Coordinate) -> Coordinate:

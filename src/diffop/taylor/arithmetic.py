@@ -17,7 +17,7 @@ from jax import lax
 from jax.core import Tracer
 
 from ..arrays import as_array, plus, type_of, zeros_like
-from ..coefficients.block import Block, of_array
+from ..coefficients.block import of_array
 from ..coefficients.blocks import Blocks, collected, dense, moved
 from ..devices import varying_over
 from ..versions import varying_axes
@@ -163,19 +163,12 @@ def _structured(function: LinearMap, k: int, operand: Blocks, lead: int) -> list
                 return [noted_sum(operand, images[0], function.outputs[0])]
             return images
     elif function.record.on_values:
-        parts = [part.with_values(_image(function, part)) for part in operand.parts]
+        kind = type_of(function.primal(0))
+        parts = [part.with_values(*function.at([part.written(kind)])) for part in operand.parts]
         return [Blocks(tuple(parts), operand.shape)]
     array = densify(operand, lead, function.primal(k), function)
     count = len(function.chosen)
     return _dense(function, lead, [array if j == k else Zero() for j in range(count)])
-
-
-def _image(function: LinearMap, part: Block) -> Any:
-    """The image of values that change without moving."""
-    values, kind = part.values, type_of(function.primal(0))
-    if values is None:
-        values = jnp.ones((1,) * len(part.axes), kind)
-    return function.at([values])[0]
 
 
 def _dense(function: LinearMap, lead: int, operands: Sequence[Coefficient]) -> list[Coefficient]:

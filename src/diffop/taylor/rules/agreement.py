@@ -36,8 +36,7 @@ def _filled(part: Block | None, place: Block, dtype: Any) -> Block:
     """A block with a number at each place, zeros where it has none."""
     values, axes = jnp.zeros((), dtype), place.axes
     if part is not None:
-        values = jnp.ones((), dtype) if part.values is None else part.values
-        values = times(values, part.factor)
+        values = times(part.written(dtype), part.factor)
         axes = jax.tree.unflatten(jax.tree.structure(axes), jax.tree.leaves(part.axes))
     return Block(jnp.broadcast_to(values, [axis.size for axis in axes]), axes, place.origin)
 

@@ -38,7 +38,7 @@ from . import programs, recurrences, slopes, special
 from .by_jvp import fallback, of_one_direction, piecewise_linear
 from .composed import composed_series, way
 from .entry_factor import EntryFactor
-from .masks import Mask, at_entries, masked, masked_whole, unmasked, values_of
+from .masks import Mask, at_entries, masked, masked_whole, unmasked
 from .recomputed import is_of_arrays, recomputed
 from .recurrences import Quadratic, Recurrence
 
@@ -264,7 +264,7 @@ class Derivatives:
             ]
             self._at[part.place] = self.program(entries)
         array = self._at[part.place][power - 1]
-        values = values_of(part, array.dtype)
+        values = part.written(array.dtype)
         if power > 1:
             values = at_entries(self.mask, values, array)
         return part.with_values(product_of(values, array))

@@ -6,7 +6,7 @@ near 0, in tanh far from it, and in relu.
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -36,12 +36,7 @@ def _masked_block(part: Block, factor: EntryFactor, whole: bool) -> Block:
     if array.ndim:
         array = entries_at(part, array)
     mask = functools.partial(masked, whole=whole)
-    return part.with_values(at_entries(mask, values_of(part, array.dtype), array))
-
-
-def values_of(part: Block, dtype: Any) -> Array:
-    """The values of a block, written out if they are ones."""
-    return jnp.ones((1,) * len(part.axes), dtype) if part.values is None else part.values
+    return part.with_values(at_entries(mask, part.written(array.dtype), array))
 
 
 def at_entries(mask: Mask, values: Array, array: Array) -> Array:
