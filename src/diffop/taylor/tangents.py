@@ -14,7 +14,6 @@ from ..algebra.algebra import Algebra
 from ..array_types import AnyArray, CollapsingWeights
 from ..arrays import at_run_time, known_or_traced
 from ..coefficients.blocks import Blocks
-from .arithmetic import instantiate
 from .bundle import Family
 from .coefficients import (
     Coefficient,
@@ -181,20 +180,18 @@ def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
     """
     if not isinstance(jets.weights, Matrix):
         return jets
-    (matrix, size), (first, still) = (jets.weights.entries, jets.size), jets.tangents
+    (first, still), size, (leaves, structure) = jets.tangents, jets.size, jax.tree.flatten(args)
+    moment = SecondMoment.by_matrix(jets.weights.entries)
 
-    def met(entry: Any, leaf: Any) -> Array | None:
+    def partner(entry: Any, leaf: Any) -> Array | None:
         if entry is None:
             return None
-        rows = instantiate(tangent_of(entry, (size,), leaf, "tangents"), (size,), leaf).array
-        return jnp.tensordot(matrix.astype(rows.dtype), rows, axes=1)
+        ((_, met),) = moment.as_pairs([(tangent_of(entry, (size,), leaf, "tangents"),)], [leaf])
+        return met
 
-    second = []
-    for arg, tangent in zip(args, first, strict=True):
-        leaves, structure = jax.tree.flatten(arg)
-        rows = [met(*each) for each in zip(by_leaf(arg, tangent), leaves, strict=True)]
-        second.append(None if tangent is None else jax.tree.unflatten(structure, rows))
-    return Jets((first, tuple(second), still), jnp.ones(size), True, _PAIR)
+    entries = chain(*map(by_leaf, args, first))
+    second = jax.tree.unflatten(structure, map(partner, entries, leaves))
+    return Jets((first, second, still), jnp.ones(size), True, _PAIR)
 
 
 def places_read(jets: Jets) -> list[int | None]:
