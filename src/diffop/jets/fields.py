@@ -17,6 +17,7 @@ from jaxtyping import Array
 from ..array_types import ColumnArray, DirectionValues, Positions, RowArray, SubRows, Vector
 from ..called import called_with_point
 from ..held import array_of
+from .directions import Rows
 from .identity import held_if_known
 from .point import Point
 
@@ -125,9 +126,7 @@ class SparseColumns(eqx.Module):
 
     def matrix(self) -> ColumnArray:
         """All entries, as an array."""
-        columns = np.arange(self.shape[1])[:, None]
-        values = jnp.asarray(self.values)
-        return jnp.zeros(self.shape, values.dtype).at[self.positions, columns].add(values)
+        return Rows(self.values, self.positions).dense(self.rows, self.values.dtype).T
 
 
 def is_bcoo(field: Any) -> "TypeGuard[BCOO]":
