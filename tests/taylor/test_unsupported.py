@@ -39,6 +39,14 @@ def test_the_error_names_primitive_and_line(name):
     assert re.search(rf"test_unsupported\.py:{line_of_callback()}\b", str(info.value))
 
 
+def test_the_reason_that_jax_gives_ends_with_one_full_stop():
+    """Of a function for which JAX's own message ends with one."""
+    with pytest.raises(do.taylor.UnsupportedPrimitiveError) as info:
+        do.Partial(0).exact(lambda a: jax.scipy.special.betainc(a, 2.0, 0.5))(jnp.float32(1.5))
+    reason = "Betainc gradient with respect to a and b not supported"
+    assert str(info.value).endswith(f"{reason}. Give the function a rule with jax.custom_jvp.")
+
+
 def test_references_are_not_passed_over():
     """What is added to one would not move it."""
 

@@ -55,9 +55,10 @@ def _blamed(eqn: jex.JaxprEqn, *errors: type[Exception]) -> Iterator[None]:
     except UnsupportedPrimitiveError:
         raise
     except errors as error:
+        reason = str(error).rstrip(".")  # some of JAX's messages are sentences
         raise UnsupportedPrimitiveError(
             f"diffop cannot differentiate the primitive '{eqn.primitive.name}' ({where(eqn)}), "
-            f"because JAX cannot: {error}. Give the function a rule with jax.custom_jvp."
+            f"because JAX cannot: {reason}. Give the function a rule with jax.custom_jvp."
         ) from error
 
 
