@@ -98,6 +98,12 @@ OPERATORS = {
     "composition": do.Laplacian() @ (c * do.Partial(0)),
     "list": do.TensorOperator([{0: 2}, {0: 1, 1: 1}], b),
     "adjoint": do.Generator(b, matrix).adjoint(),
+    "gradient": c * do.Gradient(),
+    "gradient of few": do.Gradient(dims=(1,)) @ do.Partial(0),
+    "gradient times a matrix": do.Gradient(matrix),
+    "flux": do.DivergenceForm(c) + do.DivergenceForm(matrix),
+    "flux of few": do.DivergenceForm(c, dims=(1,)),
+    "flux of gradients": c * do.Divergence() @ (c * do.Gradient(matrix)) @ do.DivergenceForm(c),
 }
 
 
@@ -112,11 +118,41 @@ def test_values_are_those_in_the_coordinates_before():
 
 
 def test_laws():
-    for A in (do.Laplacian(), c * do.Directional(b)):
+    for A in (do.Laplacian(), c * do.Directional(b), do.DivergenceForm(matrix)):
         B = OPERATORS["second order"]
         assert A.in_coordinates(skew) == A.in_coordinates(skew)
         product = A.in_coordinates(skew) @ B.in_coordinates(skew)
         assert (A @ B).in_coordinates(skew) == product
+
+
+def test_flux_in_a_cylinder():
+    """∇·(k∇u) = k Δu + ∂_r k ∂_r u + ∂_z k ∂_z u for k of r and z, on paper; time stays."""
+    k = lambda x, t: (1 + t) * jnp.exp(x[2]) * (x[0] ** 2 + x[1] ** 2)
+    v = lambda q, t: t * u(q)
+    q, t = jnp.asarray(Q), 0.7
+    got = do.DivergenceForm(k).in_coordinates(cylindrical).exact(v)(q, t)
+    size, g = (1 + t) * jnp.exp(q[2]) * q[0] ** 2, jax.grad(u)(q)
+    expected = t * size * (laplacian("cylindrical", u, q) + 2 / q[0] * g[0] + g[2])
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def test_gradients_keep_their_values():
+    """∂_x = cos φ ∂_r − sin φ/r ∂_φ, ∂_y = sin φ ∂_r + cos φ/r ∂_φ."""
+    q = jnp.asarray(Q[:2])
+    (along, around), (sine, cosine) = jax.grad(u)(q), (jnp.sin(q[1]), jnp.cos(q[1]))
+    got = do.Gradient().in_coordinates(polar).exact(u)(q)
+    expected = [cosine * along - sine / q[0] * around, sine * along + cosine / q[0] * around]
+    np.testing.assert_allclose(got, jnp.stack(expected), rtol=1e-12)
+
+
+def test_drawn_fluxes_are_unbiased():
+    """n = 1 of two coordinates: every draw of a key is one of two, and their mean is exact."""
+    L, q = do.DivergenceForm(c).in_coordinates(skew), jnp.array([0.4, -0.6])
+    v = lambda q: w(skew(q))
+    draws = many(lambda key: L.estimate(key, 1)(v)(q), 4000)
+    values, counts = np.unique(np.round(draws, 9), return_counts=True)
+    assert len(values) == 2 and abs(counts[0] - 2000) < 4 * math.sqrt(1000)
+    np.testing.assert_allclose(np.mean(values), do.DivergenceForm(c).exact(w)(skew(q)), rtol=1e-8)
 
 
 def test_other_arguments_stay_as_they_are():
@@ -177,7 +213,12 @@ def test_metrics():
 
 test_refused = refusals(
     {
-        "got ∇. A gradient or": lambda: do.Gradient().in_coordinates(polar),
+        "got div. A divergence of anything but a gradient": lambda: do.Divergence().in_coordinates(
+            polar
+        ),
+        r"expects vectors of coordinates for a gradient.*got \(\) and \(1,\)": lambda: (
+            do.Gradient().in_coordinates(lambda q: q[None]).exact(jnp.sin)(jnp.ones(()))
+        ),
         "got Σᵢ∂ᵢ³": lambda: do.DiagonalK(3).in_coordinates(polar),
         "to as many coordinates as it takes; got one from 2 to 3.*LaplaceBeltrami.emb": lambda: (
             do.Laplacian().in_coordinates(lambda q: jnp.append(q, q[0])).exact(u)(jnp.ones(2))

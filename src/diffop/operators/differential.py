@@ -201,7 +201,8 @@ class DifferentialOperator(Operator):
 
         In a sum or a composition each factor is changed. Derivatives of order one become
         `Directional`s, those of order two a `SecondOrder` and a `Directional`. Their coefficients
-        are computed at the point from derivatives of the mapping.
+        are computed at the point from derivatives of the mapping. A `Gradient` keeps its entries,
+        $∂u/∂x_i$. A `DivergenceForm` stays one, $|J|^{-1} ∇_q·(|J| J^{-1} a J^{-T} ∇_q v)$.
 
         **Arguments:**
 
@@ -212,8 +213,9 @@ class DifferentialOperator(Operator):
 
         **Returns:** an operator, with `exact` and `estimate` as usual.
 
-        **Raises:** `ValueError` for gradients and similar operators, and for sums over coordinates
-        of order three or more; when it is applied, for another number of coordinates.
+        **Raises:** `ValueError` for a divergence of anything but a gradient and similar operators,
+        and for sums over coordinates of order three or more; when it is applied, for another number
+        of coordinates, and for a gradient of points that are not vectors.
 
         !!! example
 
