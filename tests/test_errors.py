@@ -49,6 +49,12 @@ class Pair(NamedTuple):
 
 test_bad_input = refusals(
     {
+        r"got an array of shape \(2, 2\)\..*FunctionOf\(lambda value: M @ value, A\)": lambda: (
+            jnp.eye(2) * do.Partial(0)
+        ),
+        r"got shape \(3,\)\..*FunctionOf\(lambda value, x: c\(x\) \* value, A\)": lambda: (
+            (lambda x: x) * do.Identity()
+        ).exact(u)(X),
         r"b of Directional must be a vector, or like u's argument, .*; got": [
             lambda: do.Directional({"b": 2.0, "a": jnp.ones(2)}).exact(lambda p: p["a"])(
                 {"a": jnp.array(3.0), "b": jnp.ones(2)}
@@ -252,6 +258,17 @@ test_bad_input = refusals(
             lambda: estimate(do.Laplacian()) @ do.Laplacian(),
         ],
         "operators are added to operators, .* got 1 alone": lambda: do.Laplacian() + 1,
+        r"several entries as a tuple, such as Component\(\(0, 1, 2\)\); got ": [
+            lambda: do.Component(slice(0, 3)),
+            lambda: do.Component(range(3)),
+        ],
+        "expects a value for each of its points, got .* jnp.full": [
+            lambda: do.equations.Condition(do.Identity(), jnp.ones((5, 1)), 0.0),
+            lambda: do.equations.Condition(do.Identity(), jnp.ones((5, 1)), jnp.array(0.0)),
+        ],
+        r"expects a value for each of its points, got .* jax.vmap\(function\)\(points\)": lambda: (
+            do.equations.Condition(do.Identity(), jnp.ones((5, 1)), jnp.sum)
+        ),
         "unsupported operand": [lambda: do.Laplacian() @ 2, lambda: 1 / do.Laplacian()],
         "function.*float": lambda: do.Laplacian().exact(3.0),
         "(?i)function": lambda: do.Laplacian().exact(do.Laplacian()),

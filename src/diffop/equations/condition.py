@@ -49,6 +49,20 @@ def check_operator(name: str, operator: Any) -> None:
         )
 
 
+def check_values(values: Any) -> None:
+    """**Raises:** `TypeError` for a number or a function, which are not a value for each point."""
+    if callable(values):
+        advice = "jax.vmap(function)(points)"
+    elif is_number(plain(values)) or (isinstance(values, jax.Array) and not values.ndim):
+        advice = "jnp.full(len(points), number)"
+    else:
+        return
+    raise TypeError(
+        f"Condition expects a value for each of its points, got {described(values)}; "
+        f"write {advice}."
+    )
+
+
 def check_array(what: str, got: PyTree) -> None:
     """**Raises:** `TypeError` for values that are a pytree, of which a condition would need one for
     each entry.
@@ -82,7 +96,8 @@ class Condition(eqx.Module):
         several values, such as a gradient.
     - `weight`: its weight beside the problem's other conditions.
 
-    **Raises:** `TypeError` for anything but an operator.
+    **Raises:** `TypeError` for anything but an operator, and for one number or a function in the
+    place of the values.
     """
 
     operator: Operator | NonlinearOperator
@@ -92,6 +107,7 @@ class Condition(eqx.Module):
 
     def __check_init__(self) -> None:
         check_operator("Condition", self.operator)
+        check_values(self.values)
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
         """The misfit: the weight times the mean over the points of |operator(u) − values|².

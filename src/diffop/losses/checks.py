@@ -142,7 +142,7 @@ def check_points(
         raise ValueError(
             "ResidualLoss takes all points that are given at each call, and no batch or pool "
             f"beside them, got batch={batch} and pool={pool}; let a function (key, count) choose "
-            "some."
+            "some, or diffop.pde.PointCloud(points)."
         )
     _check_finite(where)
 

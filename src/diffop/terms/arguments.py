@@ -70,6 +70,11 @@ def checked_entry(entry: Any) -> Entry:
         if not several or len(set(several)) != len(several):
             raise ValueError(f"Component takes at least one entry, and none twice; got {entry!r}.")
         return several  # pyright: ignore
+    if isinstance(entry, slice | range):
+        raise TypeError(
+            "Component expects several entries as a tuple, such as Component((0, 1, 2)); "
+            f"got {entry}."
+        )
     return entry if isinstance(entry, str) else checked_integer(entry, "the entry of Component", 0)
 
 

@@ -42,7 +42,8 @@ def as_coefficient(value: Any) -> ScalarCoefficient | None:
             raise ValueError(
                 "an operator is scaled by a scalar or a 0-d array; got an array of shape "
                 f"{value.shape}. A coefficient that varies with the point is a callable: c * A "
-                "with c(*args)."
+                "with c(*args). A matrix M times the values of A is a function of them: "
+                "FunctionOf(lambda value: M @ value, A)."
             )
         return as_floating(value, "a scalar coefficient", real=False)
     return None
@@ -69,7 +70,8 @@ def coefficient_at(function: Callable[..., Any], point: Point) -> Array:
     if value.shape != ():
         raise ValueError(
             f"a coefficient function must return a scalar at a point; got shape {value.shape}. "
-            "Map over points with jax.vmap."
+            "Map over points with jax.vmap. A vector or a matrix times the values of A is a "
+            "function of them and of the point: FunctionOf(lambda value, x: c(x) * value, A)."
         )
     return value
 
