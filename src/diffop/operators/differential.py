@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final, overload
 
 from jaxtyping import Array, Bool, PyTree
 
@@ -45,6 +45,25 @@ class DifferentialOperator(Operator):
         Helmholtz(2.0).exact(lambda x: jnp.sum(x**2))(jnp.ones(3))  # 6 + 4 · 3 = 18
         ```
     """
+
+    if TYPE_CHECKING:  # sums and multiples of operators with known terms have known terms
+
+        @overload
+        def __add__(self, other: "DifferentialOperator") -> "DifferentialOperator": ...
+        @overload
+        def __add__(self, other: Any) -> Operator: ...
+        def __add__(self, other: Any) -> Operator: ...
+
+        @overload
+        def __sub__(self, other: "DifferentialOperator") -> "DifferentialOperator": ...
+        @overload
+        def __sub__(self, other: Any) -> Operator: ...
+        def __sub__(self, other: Any) -> Operator: ...
+
+        def __neg__(self) -> "DifferentialOperator": ...
+        def __rmul__(self, other: Any) -> "DifferentialOperator": ...
+        def __truediv__(self, other: Any) -> "DifferentialOperator": ...
+        def __pow__(self, exponent: Any) -> "DifferentialOperator": ...
 
     @abstractmethod
     def terms(self) -> tuple[Term, ...]:
