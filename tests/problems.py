@@ -21,3 +21,16 @@ PARTS = [name for name in do.pde.names() if name not in _EVERY - _ONE_OF_EACH]
 """All problems, but of those that the registry makes from an equation and a domain only so many
 that each equation and each domain is there.
 """
+
+_ALIKE = {
+    "taylor-green": {"cavity", "cavity-1000", "backward-step"},
+    "sine-gordon-three-body": {"allen-cahn-two-body", "poisson-two-body-lattice"},
+    "black-scholes-barenblatt": {"heat-cube"},
+    "plate": {"biharmonic"},
+    "semilinear-heat": {"semilinear-allen-cahn", "semilinear-sine-gordon"},
+    "hjb-lqg": {"hjb-lin", "schroedinger"},
+}
+"""By a problem those whose operators are among its own, up to numbers and dimension."""
+
+KINDS = [name for name in PARTS if not any(name in alike for alike in _ALIKE.values())]
+"""Of PARTS those that have together all kinds of operators."""

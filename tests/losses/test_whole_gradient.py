@@ -12,7 +12,7 @@ import diffop as do
 from diffop.losses.residual import with_gradient
 
 from .. import compiling, nested
-from ..problems import PARTS
+from ..problems import KINDS
 from ..train.toy import Frozen
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -29,8 +29,8 @@ def u(x):
     return jnp.sin(3.0 * x[0] + x[1] * x[2]) * jnp.exp(0.3 * x[2])
 
 
-@pytest.mark.once("the arithmetic of the test that follows, for every problem")
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.once("the arithmetic of the test that follows, for every kind of operators")
+@pytest.mark.parametrize("name", KINDS)
 def test_of_problems(name):
     """The loss is that of all components by jets, which are tested beside nested jvp."""
     dim = min(8, do.pde.recommended(name).dim)
