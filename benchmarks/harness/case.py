@@ -1,6 +1,6 @@
 """What one measurement is of."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 Size = int | float | str
@@ -52,6 +52,10 @@ class Scope(NamedTuple):
         if self.level == "full" and self.accelerator and accelerated is not None:
             return accelerated
         return {"mini": mini, "short": short, "full": full}[self.level]
+
+    def last(self, every: Iterable[str]) -> list[str]:
+        """The last one of these in tests, where one shows that it is measured; elsewhere all."""
+        return list(every)[-1:] if self.level == "mini" else list(every)
 
 
 LEVELS = ("mini", "short", "full")

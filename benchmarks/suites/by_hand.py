@@ -41,11 +41,10 @@ class ByHand(AbstractOperators):
 
     def cases(self, scope: Scope) -> Iterator[Case]:
         for table, group in GROUPS.items():
-            every = list(group.subjects)
-            for operator in scope.pick(every[-1:], every, every):
+            for operator in scope.last(group.subjects):
                 subject = group.subjects[operator]
                 for dim in scope.pick([3], group.dims[:1], group.dims):
-                    for part in group.parts:
+                    for part in scope.last(group.parts):
                         for method in scope.pick([OURS], list(subject.ways), list(subject.ways)):
                             sizes = {"operator": operator, "dim": dim, "part": part}
                             yield self.case(method, table=table, **sizes)

@@ -55,7 +55,7 @@ class Peers(AbstractOperators):
     def cases(self, scope: Scope) -> Iterator[Case]:
         for operator, dim in _sizes(scope):
             ways = list(OPERATORS[operator].ways)
-            for part in PARTS:
+            for part in scope.last(PARTS):
                 for method in scope.pick(ways[:2], ways, ways):
                     yield self.case(method, operator=operator, dim=dim, part=part)
 

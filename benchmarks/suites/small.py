@@ -74,7 +74,7 @@ class Small(AbstractSuite):
         for dim in scope.pick([2], [2, 5], [2, 3, 5, 10]):
             for width in scope.pick([32], [64], [32, 64]):
                 for points in scope.pick([100], [100], [100, 1000]):
-                    for part in PARTS:
+                    for part in scope.last(PARTS):
                         yield self.case(OURS, dim=dim, width=width, points=points, part=part)
 
     def measure(self, case: Case, runs: Path) -> Values:

@@ -21,7 +21,7 @@ from benchmarks.harness.slopes import slope
 from benchmarks.harness.suite import AbstractTimed
 from benchmarks.harness.table import draw, listing
 from benchmarks.harness.timing import interleaved, spread
-from benchmarks.suites import SUITES, named
+from benchmarks.suites import SUITES, first_use, named
 from benchmarks.suites.errors import AbstractTrained, error_columns, errors_table
 from diffop.train import solving
 
@@ -36,6 +36,7 @@ PRINTED = read([PAPER])
 @pytest.mark.parametrize("name", SUITES)
 def test_a_miniature_of_every_suite(name, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(timing, "MOST", timing.FEWEST)
+    monkeypatch.setattr(first_use, "TURNS", 1)
     monkeypatch.setattr(solving, "_draw", lambda *_: None)  # `train/test_ends.py` looks
     suite = SUITES[name]
     cases = list(suite.cases(Scope("mini")))
