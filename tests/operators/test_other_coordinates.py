@@ -136,6 +136,15 @@ def test_flux_in_a_cylinder():
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("unit", [1e-14, 1e14])
+def test_fluxes_in_units_of_any_size(unit):
+    """In single precision |det J| = unit⁶ would be 0 or infinite."""
+    with jax.enable_x64(False):
+        L = do.DivergenceForm(lambda x: jnp.exp(x[0] / unit)).in_coordinates(lambda q: unit * q)
+        got = L.exact(lambda q: jnp.sum(q**2))(jnp.full(6, 0.5)) * unit**2
+    np.testing.assert_allclose(got, (12 + 1) * np.exp(0.5), rtol=1e-5)
+
+
 def test_gradients_keep_their_values():
     """∂_x = cos φ ∂_r − sin φ/r ∂_φ, ∂_y = sin φ ∂_r + cos φ/r ∂_φ."""
     q = jnp.asarray(Q[:2])

@@ -26,6 +26,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
 from ..array_types import Vector
+from ..arrays import nearest_powers_of_two
 from ..jets.field_terms import LinearForm, MatrixForm
 from ..jets.fields import Number
 from ..jets.index_terms import CoordinateTerms, Monomial
@@ -179,10 +180,8 @@ class ChangedMatrix(eqx.Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Array:
         point, argnum = Point(args, kwargs), _argnum(self.factor)
-        there, jacobian = (
-            _moved(point, self.mapping, argnum),
-            _jacobian(point, self.mapping, argnum),
-        )
+        there = _moved(point, self.mapping, argnum)
+        jacobian = _jacobian(point, self.mapping, argnum)
         origin = ravel_pytree(there.args[argnum])[0]
 
         def square(*args: Any, **_: Any) -> Array:
@@ -245,19 +244,27 @@ class ChangedFlux(eqx.Module):
         if self.outer.dims is not None:
             taken = taken[:, jnp.array(self.outer.dims)]
         flux = jnp.linalg.solve(jacobian, taken @ gradient.T)
-        return jnp.abs(jnp.linalg.det(jacobian)) * flux
+        return _volume(jacobian) * flux
 
 
 @final
 class PerVolume(eqx.Module):
-    """|det J|⁻¹ as a function of q."""
+    """|det J|⁻¹ as a function of q, in the unit of the flux."""
 
     mapping: Map
     argnum: int = eqx.field(static=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Array:
         jacobian = _jacobian(Point(args, kwargs), self.mapping, self.argnum)
-        return 1 / jnp.abs(jnp.linalg.det(jacobian))
+        return 1 / _volume(jacobian)
+
+
+def _volume(jacobian: Array) -> Array:
+    """|det J| over a power of the size of J, which is a constant. Only ratios are used, and |det J|
+    itself leaves the range of single precision in small or large units.
+    """
+    unit = nearest_powers_of_two(jnp.max(jnp.abs(jacobian)))
+    return jnp.abs(jnp.linalg.det(jacobian / unit))
 
 
 def _check_vectors(q: PyTree, x: PyTree) -> None:
