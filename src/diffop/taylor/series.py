@@ -219,56 +219,6 @@ def solution(
     return tuple(values), tuple(slopes)
 
 
-def derivative_along(
-    family: Family,
-    primal: Any,
-    slopes: Series,
-    tangents: Series,
-    by_slope: Callable[[Coefficient, int], Coefficient],
-    by_tangent: Callable[[Coefficient, int], Coefficient],
-) -> Series:
-    """The derivative of the series of φ(x(t)) if x(t) changes by dx(t), tangents: the product
-    p(t) dx(t) of series, where p is φ′(x(t)).
-
-    `by_slope` is p_0 times a coefficient, `by_tangent` is dx_0 times it.
-    """
-    product = multiplication(primal)
-    result = []
-    for place in family.places:
-        lead = family.lead(place)
-        terms = [
-            by_slope(tangents[place], lead),
-            by_tangent(slopes[place], lead),
-            _inner(family, product, tangents, slopes, place),
-        ]
-        result.append(_summed(terms, lead, primal))
-    return tuple(result)
-
-
-def products_by_powers(algebra: Algebra) -> int:
-    """How many products of arrays `faa_di_bruno` forms for each direction. For K orders of a curve
-
-    Σ_{m≤K} ⌊m/2⌋  squares  +  K (K−1) (K−2)/6  for higher powers  +  K (K−1)/2  with the c_j.
-    """
-    powers = (
-        len(algebra.powers(place, power))
-        for place, depth in enumerate(algebra.depths)
-        for power in range(2, depth + 1)
-    )
-    return sum(powers) + sum(algebra.below.depths)
-
-
-def products_by_solution(algebra: Algebra, square: int) -> int:
-    """How many products of arrays `solution` forms for each direction. For K orders of a curve
-
-    K (K−1)/2 + K−1  for y, and  Σ_{m<K} (1 + ⌊m/2⌋)  for p, if μ is not 0.
-    """
-    steps = sum(sum(1 for share in algebra.shares(place) if share) for place in range(len(algebra)))
-    lower = [place for place in range(len(algebra)) if place not in algebra.tops]
-    bends = sum(1 + len(algebra.powers(place, 2)) for place in lower) if square else 0
-    return steps + len(lower) + bends
-
-
 def _summed(terms: Sequence[Coefficient], lead: int, primal: Any) -> Coefficient:
     """The sum of coefficients that enter many products: its number is no longer kept apart."""
     return without_notes(total(terms, lead, primal))

@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 import jax
+from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
@@ -37,15 +38,10 @@ from ...held import KnownArray
 from ..arithmetic import total
 from ..bundle import Family
 from ..coefficients import Coefficient, Full, Series, Zero, scale, without_notes
+from ..equation import BilinearMap
+from ..primitive import Form
 from ..replacing.forms import PRODUCTS
-from ..series import (
-    derivative_along,
-    faa_di_bruno,
-    powers,
-    products_by_powers,
-    products_by_solution,
-    solution,
-)
+from ..series import faa_di_bruno, leibniz, powers, solution
 from .entry_factor import EntryFactor
 from .masks import masked_whole
 from .recurrences import KNOWN_ZEROS, Quadratic, Recurrence, coefficients
@@ -105,17 +101,10 @@ def way(
 ) -> CompositionWay:
     """The equation if it is shorter and loses no digits, for arrays of all lower orders."""
     every = all(isinstance(c, Full) for c in family.series_below(series))
-    if equation is None or not every or not _is_shorter(equation, family.algebra):
+    # from order three on without a square, and wherever zeros are not known; see the counts above
+    if equation is None or not every or (equation.square and family.order <= KNOWN_ZEROS):
         return ByPowers(recurrence)
     return ByEquation(equation)
-
-
-@functools.cache
-def _is_shorter(equation: Quadratic, algebra: Algebra) -> bool:
-    square = equation.square
-    if square and algebra.degree <= KNOWN_ZEROS:
-        return False
-    return products_by_solution(algebra, square) < products_by_powers(algebra)
 
 
 def composed_series(
@@ -180,8 +169,8 @@ def _composed_jvp(
     (x, value, slope, lower), (dx, _, _, along) = primals, tangents
     lower, along = (_masked(slope, each) for each in (lower, along))
     values, slopes = jets.way.series(jets.family, (x, value, slope), lower, True)
-    by_slope, by_tangent = _by(slope), _by(dx)
-    moved = derivative_along(jets.family, value, slopes, along, by_slope, by_tangent)
+    product = BilinearMap(Form.ENTRYWISE, {}, lax.mul, (slope, dx), value)
+    moved = leibniz(jets.family, product, slopes, along)
     return tuple(map(without_notes, values)), tuple(map(without_notes, moved))
 
 
