@@ -119,6 +119,23 @@ class Family:
         known = dict(zip(self.algebra.below.monomials, series, strict=True))
         return tuple(known.get(monomial, Zero()) for monomial in self.algebra.monomials)
 
+    def without_tops(self, series: Series) -> Series:
+        """The same series with zeros as its maximal coefficients."""
+        return self.series_above(self.series_below(series))
+
+    def plus_tops(self, series: Series, tops: Mapping[int, Coefficient], primal: Any) -> Series:
+        """A series plus maximal coefficients, by their places."""
+        return tuple(
+            total([tops[place], c], self.lead(place), primal) if place in tops else c
+            for place, c in enumerate(series)
+        )
+
+    def collapse_tops(self, series: Series, primal: Any) -> Series:
+        """A series that is held jet by jet, with its maximal coefficients collapsed."""
+        return tuple(
+            self.collapse(c, primal) if self.is_top(place) else c for place, c in enumerate(series)
+        )
+
     def instantiate(self, coefficient: Coefficient, place: int, primal: Any) -> Full:
         """The same coefficient as an array, even if it is zero."""
         return instantiate(coefficient, self.lead_shape(place), primal)

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ...algebra.algebra import Algebra
-from ..arithmetic import linear_map, total
+from ..arithmetic import linear_map
 from ..binding import bind, partially_bound, where
 from ..bundle import (
     Families,
@@ -156,17 +156,11 @@ def _expand(part: _MovingPart, family: Family, series: Sequence[Series]) -> list
     """Splits the tops: y_K = J x̄_K + Σ_r w_r (order K of jet r with x_K = 0), where x̄_K is
     already collapsed; in the same way for each maximal monomial.
     """
-    own = {place: part.mapped(family, series, place) for place in family.algebra.tops}
-    lower = [
-        tuple(Zero() if family.is_top(place) else c for place, c in enumerate(terms))
-        for terms in series
-    ]
+    tops = {place: part.mapped(family, series, place) for place in family.algebra.tops}
+    lower = _lower(part, family, list(map(family.without_tops, series)))
     return [
-        tuple(
-            total([own[place][k], term], family.lead(place), y) if place in own else term
-            for place, term in enumerate(terms)
-        )
-        for k, (terms, y) in enumerate(zip(_lower(part, family, lower), part.values, strict=True))
+        family.plus_tops(terms, {place: images[k] for place, images in tops.items()}, y)
+        for k, (terms, y) in enumerate(zip(lower, part.values, strict=True))
     ]
 
 
@@ -183,13 +177,7 @@ def _lower(part: _MovingPart, family: Family, series: Sequence[Series]) -> list[
         return push_jet(part.function, part.point, terms, family.algebra)
 
     each = jax.vmap(push)(series) if family.jet_axes else push(series)
-    return [
-        tuple(
-            family.collapse(term, y) if family.is_top(place) else term
-            for place, term in enumerate(terms)
-        )
-        for terms, y in zip(each, part.values, strict=True)
-    ]
+    return [family.collapse_tops(terms, y) for terms, y in zip(each, part.values, strict=True)]
 
 
 _PAIR = Algebra.closure([(1, 1)])

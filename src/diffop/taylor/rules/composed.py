@@ -35,7 +35,6 @@ from jaxtyping import Array
 from ...algebra.algebra import Algebra
 from ...arrays import times
 from ...held import KnownArray
-from ..arithmetic import total
 from ..bundle import Family
 from ..coefficients import Coefficient, Full, Series, Zero, scale, without_notes
 from ..equation import BilinearMap
@@ -115,22 +114,14 @@ def composed_series(
     """
     _, value, slope = primals
     by_slope = _by(slope)
-    lower = tuple(
-        Zero() if family.is_top(place) else without_notes(c) for place, c in enumerate(series)
-    )
+    lower = tuple(map(without_notes, family.without_tops(series)))
     # weights that are traced cannot be static data of a function: jets are then collapsed here
     known = family.weights is not None and not isinstance(family.weights, jax.Array)
     weights = KnownArray(family.weights) if known else None
-    jets = _Setting(way, family.algebra, family.size, weights)
-    result: list[Coefficient] = []
-    for place, found in enumerate(_composed(jets, *primals, lower)):
-        if family.is_top(place):
-            lead = family.lead(place)
-            linear = by_slope(series[place], lead)
-            rest = found if known else family.collapse(found, value)
-            found = total([linear, rest], lead, value)
-        result.append(found)
-    return tuple(result)
+    found = _composed(_Setting(way, family.algebra, family.size, weights), *primals, lower)
+    rest = found if known else family.collapse_tops(found, value)
+    linear = {place: by_slope(series[place], family.lead(place)) for place in family.algebra.tops}
+    return family.plus_tops(rest, linear, value)
 
 
 @final
