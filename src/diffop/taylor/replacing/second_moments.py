@@ -32,7 +32,7 @@ from ...array_types import AnyArray
 from ...arrays import times
 from ...coefficients.blocks import Blocks, dense
 from ...record import record, static
-from ..arithmetic import full, instantiate
+from ..arithmetic import full, instantiate, total
 from ..coefficients import Coefficient, Full, Series, Zero
 from ..equation import BilinearMap
 from ..primitive import Form
@@ -134,26 +134,20 @@ class SecondMoment:
         """Pairs of directions `(n, *shape)`, `(*sums, n, *shape)` of several values, with the same
         second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i).
         """
-        matrix, pairs = self._whole(), []
+        pairs = []
         for series, x in zip(lower, primals, strict=True):
-            parts = zip(series, self.sizes, strict=True)
-            rows = jnp.concatenate([instantiate(c, (n,), x).array for c, n in parts])
-            pairs.append((rows, jnp.tensordot(*alike(matrix, rows), axes=1).astype(rows.dtype)))
+            sets = [instantiate(c, (n,), x) for c, n in zip(series, self.sizes, strict=True)]
+            partners = [self._partner(p, sets, x) for p in range(len(sets))]
+            rows = jnp.concatenate([each.array for each in sets])
+            pairs.append((rows, jnp.concatenate(partners, axis=len(self.sums))))
         return pairs
 
-    def _whole(self) -> Array:
-        """All matrices as one matrix."""
-        arrays = map(jnp.asarray, jax.tree.leaves(self.matrices))
-        kind = alike(*arrays)[0].dtype
-        count = len(self.sizes)
-
-        def block(p: int, q: int) -> Array:
-            matrix = self.matrix(p, q)
-            shape = (*self.sums, self.sizes[p], self.sizes[q])
-            return jnp.zeros(shape, kind) if matrix is None else self.in_whole(matrix).astype(kind)
-
-        rows = [jnp.concatenate([block(p, q) for q in range(count)], axis=-1) for p in range(count)]
-        return jnp.concatenate(rows, axis=-2)
+    def _partner(self, p: int, sets: Sequence[Full], x: Any) -> Array:
+        """Σ_q M_pq a_q: `(*sums, sizes[p], *shape)`."""
+        met = [(self.matrix(p, q), rows) for q, rows in enumerate(sets)]
+        terms = [self.times(m, rows).astype(rows.base.dtype) for m, rows in met if m is not None]
+        lead = *self.sums, self.sizes[p]
+        return instantiate(total([*map(Full, terms)], len(lead), x), lead, x).array
 
     def times(self, matrix: Any, coefficient: Full) -> Array:
         """Σ_j M_ij b_j: `(*sums, m, *shape)`."""
