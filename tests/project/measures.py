@@ -23,7 +23,7 @@ from .way import of_the_laplacian
 ROOT = Path(do.__file__).parent
 ROOMS = ("algebra", "coefficients", "taylor", "schemes", "jets", "probes", "kernels")
 BESIDE = (
-    *("arrays.py", "record.py", "source.py", "notation.py", "connected.py"),
+    *("arrays.py", "record.py", "source.py", "notation.py", "connected.py", "kept.py"),
     "terms/products.py",
 )
 KINDS = {

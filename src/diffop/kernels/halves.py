@@ -18,9 +18,10 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, Float
 
+from ..kept import KEPT, own_policy
 from ..precision import full_precision
 from . import device
-from .points import KEPT, in_a_loop
+from .points import in_a_loop
 from .seam import Outputs, better, mapped
 
 NAME = "quadratic form"
@@ -104,18 +105,13 @@ def _batch(operands: Any, axes: Any, *, jaxpr: Any) -> Outputs:
     matrix, *factors = operands
     blocks = blocks_of(matrix)
 
-    @functools.partial(jax.checkpoint, prevent_cse=False, policy=_keeps_products)
+    @functools.partial(jax.checkpoint, prevent_cse=False, policy=own_policy)
     def at_point(*factors: Array) -> list[Array]:
         array = factors[0] if len(factors) == 1 else factors[0][:, None] * factors[1]
         flat = array.reshape(len(matrix), -1)
         return [by_halves(matrix, blocks, flat).reshape(array.shape[1:])]
 
     return in_a_loop(at_point, factors, axes[1:])
-
-
-def _keeps_products(_: Any, *__: Any, name: Any = None, **___: Any) -> bool:
-    """Products are computed again where they are needed."""
-    return name == KEPT
 
 
 better(NAME, applies=_applies, batch=_batch)

@@ -9,9 +9,6 @@ from jax.export import is_symbolic_dim
 
 from ..arrays import filled
 
-KEPT = "diffop kept"
-"""The name of values that are kept even if everything else is computed again in reverse mode."""
-
 
 def in_a_loop(
     function: Callable[..., Sequence[Any]],

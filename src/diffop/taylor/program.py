@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 import jax.extend.core as jex
 
+from ..kept import own_policy
 from ..versions import named_axes
 from .binding import where
 from .primitive import Following, Inner, of
@@ -23,17 +24,6 @@ class Constant:
 
 Atom: TypeAlias = int | Constant
 """A variable of the flat program, by number, or a known value."""
-
-
-KEPT = "diffop kept"
-"""The name of values that are kept even if everything else is computed again."""
-
-
-def own_policy(_: jex.Primitive, *__: Any, name: Any = None, **___: Any) -> bool:
-    """Keeps only values with that name. It marks regions that the engine itself asked for: the
-    rules of another pass recognise it, so that regions are not nested.
-    """
-    return name == KEPT
 
 
 class Step(NamedTuple):

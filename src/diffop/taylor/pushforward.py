@@ -14,6 +14,7 @@ from jaxtyping import Array, PyTree
 
 from ..algebra.algebra import Algebra
 from ..arrays import filled, type_of
+from ..kept import own_policy
 from ..kernels import call
 from ..precision import full_precision
 from ..tracebacks import short_tracebacks
@@ -29,7 +30,6 @@ from .bundle import (
 )
 from .chunks import in_chunks
 from .coefficients import Full, Series, all_zero, scale, without_notes
-from .program import own_policy
 from .replacing.walk import interpret_replacing
 from .tangents import (
     Jets,

@@ -19,8 +19,8 @@ import jax
 from jaxtyping import PyTree
 
 from ...held import KnownArray, with_leaves
+from ...kept import own_policy
 from ..coefficients import Full, Series, Zero
-from ..program import own_policy
 
 
 def recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree) -> PyTree:
