@@ -57,12 +57,12 @@ def of_real_numbers(
     """The rule of a φ that is not analytic for complex x. Maxima and remainders of several moving
     numbers choose one of them.
     """
-    moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
-    if any(jnp.iscomplexobj(primal_of(operands[position])) for position in moving):
+    moving = [primal_of(operand) for operand in operands if is_moving(operand)]
+    if any(map(jnp.iscomplexobj, moving)):
         return fallback(families, eqn, operands)
     if len(moving) > 1:
         return piecewise_linear(families, eqn, operands)
-    return along_one(families, eqn, operands, moving[0])
+    return elementwise(families, eqn, operands)
 
 
 def along_one(
