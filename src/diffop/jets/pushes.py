@@ -93,66 +93,53 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
     sums than jets. Other outputs, outputs contracted with their directions, and those of draws that
     are told apart, are read from the coefficients that are kept jet by jet.
     """
-    tangents, algebra, sums = _carried(members, point)
-    several = sum(each.carried for each in sums) > 1
-    readings = [Reading(number) for _ in members]
-    rows, alone = [], True
-    for member, read, carried in sums:
-        if carried:
-            rows.append(members[member].weights)
-        where = len(rows) - 1 if several else ...
-        outputs = []
-        for place, ratio in read:
-            summed = carried and place in algebra.tops
-            alone = alone and place in algebra.tops and not members[member].contracted
-            outputs.append(Output(place, ratio, where if summed else ..., summed))
-        readings[member] = Reading(number, tuple(outputs))
-    weights = _stacked_weights(rows) if several else next(iter(rows), None)
+    tangents, algebra, outputs = _carried(members, point)
+    pairs = list(zip(members, outputs, strict=True))
+    rows = [member.weights for member, own in pairs if any(each.summed for each in own)]
+    weights = _stacked_weights(rows) if len(rows) > 1 else next(iter(rows), None)
     if members[0].matrix is not None:
         weights = Matrix(members[0].matrix)
-    return Jets(_moving(tangents, algebra, point), weights, alone, algebra), readings
-
-
-@final
-class _Sum(NamedTuple):
-    """A sum that is read.
-
-    - `member`: the number of the member by whose weights it is read.
-    - `read`: the places where it is read, with factors. p(∂) t^γ at 0 is γ! times the number of t^γ
-        in p.
-    - `carried`: whether the sum over the jets is carried at tops; otherwise it is read jet by jet.
-    """
-
-    member: int
-    read: list[tuple[int, float]]
-    carried: bool
+    alone = all(
+        each.place in algebra.tops and not member.contracted
+        for member, own in pairs
+        for each in own
+    )
+    jets = Jets(_moving(tangents, algebra, point), weights, alone, algebra)
+    return jets, [Reading(number, tuple(own)) for own in outputs]
 
 
 def _carried(
     members: Sequence[WeightedJets], point: Point | None
-) -> tuple[dict[Exponents, Directions], Algebra, list[_Sum]]:
-    """The tangents of all members, the algebra that carries what is read, and the sums. Without a
-    point any number may enter a series.
+) -> tuple[dict[Exponents, Directions], Algebra, list[list[Output]]]:
+    """The tangents of all members, the algebra that carries what is read, and the outputs of each
+    member. p(∂) t^γ at 0 is γ! times the number of t^γ in p. Without a point any number may enter a
+    series.
     """
     if len(members) == 1:
         tangents, output = members[0].tangents, members[0].output
         found, algebra = [Reader(0, {output: Fraction(1)})], Algebra.closure([output])
     else:
-        tangents, outputs = _common(members)
+        tangents, exponents = _common(members)
         most = math.inf if point is None else _most(members, point)
-        found = readers(members, outputs, most)
+        found = readers(members, exponents, most)
         algebra = apolar([each.polynomial for each in found], most)
-    sums = []
-    for member, polynomial in found:
-        read = [(algebra.places[t], float(c)) for t, c in polynomial.items() if t in algebra.places]
-        sums.append(_Sum(member, read, any(place in algebra.tops for place, _ in read)))
-    at_tops = [members[each.member] for each in sums if each.carried]
+    read = {
+        member: {algebra.places[t]: float(c) for t, c in sums.items() if t in algebra.places}
+        for member, sums in found
+    }
+    at_tops = [n for n in range(len(members)) if not algebra.tops.isdisjoint(read.get(n, ()))]
     # sums are read jet by jet if a reader needs each jet, if there are fewer jets than sums, and of
     # first order, where one direction would be one sum
-    apart = any(each.contracted or np.ndim(each.weights) == 2 for each in at_tops)
-    if apart or len(at_tops) > members[0].size or (algebra.degree == 1 and len(sums) > 1):
-        sums = [each._replace(carried=False) for each in sums]
-    return tangents, algebra, sums
+    apart = any(members[n].contracted or np.ndim(members[n].weights) == 2 for n in at_tops)
+    apart = apart or len(at_tops) > members[0].size or (algebra.degree == 1 and len(read) > 1)
+    rows = {} if apart else {n: row for row, n in enumerate(at_tops)}
+    outputs: list[list[Output]] = [[] for _ in members]
+    for n, own in read.items():
+        for place, ratio in own.items():
+            summed = n in rows and place in algebra.tops
+            row = rows[n] if summed and len(rows) > 1 else ...
+            outputs[n].append(Output(place, ratio, row, summed))
+    return tangents, algebra, outputs
 
 
 def _moving(
@@ -224,12 +211,12 @@ def groups(jets: Sequence[WeightedJets]) -> list[Group]:
 
 
 def _counted(members: list[WeightedJets]) -> Group:
-    tangents, algebra, sums = _carried(members, None)
+    tangents, algebra, outputs = _carried(members, None)
     size, moving = members[0].size, _reached(tangents, algebra)
     total = size * len(moving - algebra.tops)
     for top in moving & algebra.tops:
-        carried = [each.carried for each in sums if top in dict(each.read)]
-        total += sum(carried) + (False in carried) * size
+        summed = [each.summed for own in outputs for each in own if each.place == top]
+        total += sum(summed) + (False in summed) * size
     return Group(members, tangents, size, total)
 
 
