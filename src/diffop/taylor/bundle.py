@@ -256,6 +256,16 @@ def is_moving(value: Value) -> bool:
     return isinstance(value, Bundle)
 
 
+def is_inexact(array: Any) -> bool:
+    """Whether it is an array, or its type, of floating or complex numbers, which can move."""
+    return hasattr(array, "dtype") and jnp.issubdtype(array.dtype, jnp.inexact)
+
+
+def inexact_places(arrays: Sequence[Any]) -> list[int]:
+    """The places of arrays that can move."""
+    return [place for place, array in enumerate(arrays) if is_inexact(array)]
+
+
 def bundle(primal: Any, series: Sequence[Series]) -> Value:
     """A bundle, or the plain primal if all coefficients are zero or if it cannot have any
     (integers, booleans, empty arrays).
@@ -265,7 +275,7 @@ def bundle(primal: Any, series: Sequence[Series]) -> Value:
     they are the same everywhere.
     """
     kind = jax.typeof(primal)
-    if all(map(all_zero, series)) or not jnp.issubdtype(kind.dtype, jnp.inexact) or not kind.size:
+    if all(map(all_zero, series)) or not is_inexact(kind) or not kind.size:
         return primal
     axes = varying_axes(primal)
     if axes:

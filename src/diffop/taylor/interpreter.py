@@ -24,6 +24,7 @@ from .bundle import (
     bundle,
     dense_value,
     each_term,
+    is_inexact,
     is_moving,
     laid_out,
     primal_of,
@@ -190,7 +191,7 @@ def push_equation(
 def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
     # a reference is an operand to which an equation may write
     changed = [*eqn.outvars, *(var for var in eqn.invars if hasattr(var.aval, "inner_aval"))]
-    if any(map(is_moving, values)) and any(map(_is_differentiable, changed)):
+    if any(map(is_moving, values)) and any(is_inexact(var.aval) for var in changed):
         if not any(is_divided(var.aval) or has_symbols(var.aval) for var in eqn.outvars):
             return rule_of(eqn)(families, eqn, values)
         dense = [dense_value(value, families, eqn.primitive.name) for value in values]
@@ -205,10 +206,6 @@ def _is_index_arithmetic(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> bool:
     """Whether these are known indices. They stay known, so that sparse coefficients can be followed
     through them.
     """
-    whole = not any(map(_is_differentiable, eqn.outvars))
+    whole = not any(is_inexact(var.aval) for var in eqn.outvars)
     known = not any(isinstance(operand, Tracer) for operand in operands)
     return of(eqn).on_indices and whole and known
-
-
-def _is_differentiable(var: Any) -> bool:
-    return jnp.issubdtype(var.aval.dtype, jnp.inexact)

@@ -23,6 +23,7 @@ from .bundle import (
     Family,
     Value,
     bundle,
+    is_inexact,
     is_moving,
     laid_out,
     primal_of,
@@ -38,7 +39,6 @@ from .tangents import (
     check_analytic,
     family_of,
     flat_tangents,
-    is_inexact,
     places_read,
     tangent_of,
 )

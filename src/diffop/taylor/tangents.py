@@ -14,7 +14,7 @@ from ..algebra.algebra import Algebra
 from ..array_types import AnyArray, CollapsingWeights
 from ..arrays import at_run_time, known_or_traced
 from ..coefficients.blocks import Blocks
-from .bundle import Family
+from .bundle import Family, is_inexact
 from .coefficients import (
     Coefficient,
     Full,
@@ -202,15 +202,10 @@ def places_read(jets: Jets) -> list[int | None]:
     ]
 
 
-def is_inexact(leaf: Any) -> bool:
-    """Whether a leaf of an argument is an array that can move."""
-    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.inexact)
-
-
 def as_differentiable(leaf: Any) -> Array:
     """A moving leaf of an argument, as an array of a floating or complex type."""
     array = jnp.asarray(leaf)
-    if not jnp.issubdtype(array.dtype, jnp.inexact):
+    if not is_inexact(array):
         raise TypeError(
             f"a point to differentiate at must be floating; got {array.dtype} of shape "
             f"{array.shape}. Convert it, for example with jnp.asarray(x, float)."

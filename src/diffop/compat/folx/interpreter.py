@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from ...taylor.tangents import is_inexact
+from ...taylor.bundle import is_inexact
 from ...tracebacks import short_tracebacks
 from .arrays import FwdLaplArray, is_forward
 from .continued import continued

@@ -16,11 +16,10 @@ from jaxtyping import Array
 
 from ...operators.vector import Gradient
 from ...taylor import Algebra
-from ...taylor.bundle import Family, is_moving, primal_of
+from ...taylor.bundle import Family, is_inexact, is_moving, primal_of
 from ...taylor.coefficients import Series
 from ...taylor.pushforward import at_a_point, derivative_of, push_series
 from ...taylor.replacing.cost import evaluation
-from ...taylor.tangents import is_inexact
 from .arrays import FwdJacobian, FwdLaplArray
 
 GradientRows: TypeAlias = Sequence[Array]

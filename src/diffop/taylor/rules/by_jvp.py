@@ -16,7 +16,6 @@ from typing import Any, final
 
 import jax
 import jax.extend.core as jex
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
@@ -29,6 +28,7 @@ from ..bundle import (
     Value,
     dense_value,
     expand_families,
+    inexact_places,
     is_moving,
     primal_of,
     series_of,
@@ -75,9 +75,7 @@ class _MovingPart:
         self._operands = operands
         self._outputs = bind(eqn, primals)
         self._moving = moving
-        self._inexact = [
-            p for p, y in enumerate(self._outputs) if jnp.issubdtype(y.dtype, jnp.inexact)
-        ]
+        self._inexact = inexact_places(self._outputs)
         self._bound = partially_bound(eqn, primals, moving)
         self.point = [primals[p] for p in moving]
         self.values = [self._outputs[p] for p in self._inexact]

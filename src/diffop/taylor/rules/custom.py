@@ -5,13 +5,20 @@ from typing import Any
 
 import jax
 import jax.extend.core as jex
-import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.dtypes import float0
 
 from ..binding import bind, bind_call, bind_program, partially_bound
-from ..bundle import Bundle, Families, Value, is_moving, primal_of
+from ..bundle import (
+    Bundle,
+    Families,
+    Value,
+    inexact_places,
+    is_inexact,
+    is_moving,
+    primal_of,
+)
 from ..interpreter import interpret, run_program
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called, flatten
@@ -91,7 +98,7 @@ def _is_cut_off(eqn: jex.JaxprEqn, known: Sequence[Any]) -> bool:
 
 def _own_derivative(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr:
     kinds: list[Any] = [var.aval for var in eqn.invars]
-    return _derivative(eqn, _inexact(kinds), kinds)
+    return _derivative(eqn, inexact_places(kinds), kinds)
 
 
 def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
@@ -106,12 +113,12 @@ def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
 
     @function.defjvp
     def _(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        moving = _inexact(primals)
+        moving = inexact_places(primals)
 
         def pushed(primals: Sequence[Any], along: Sequence[Any]) -> Any:
             point = [primals[k] for k in moving]
             outputs, moved = jax.jvp(partially_bound(eqn, primals, moving), point, along)
-            return outputs, [moved[k] for k in _inexact(outputs)]
+            return outputs, [moved[k] for k in inexact_places(outputs)]
 
         inputs = primals, [tangents[k] for k in moving]
         rule, shape = jax.make_jaxpr(pushed, return_shape=True)(*inputs)
@@ -124,8 +131,7 @@ def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
         outputs, moved = jax.tree.unflatten(jax.tree.structure(shape), found)
         rest = iter(moved)
         return outputs, [
-            next(rest) if jnp.issubdtype(y.dtype, jnp.inexact) else np.zeros(y.shape, float0)
-            for y in outputs
+            next(rest) if is_inexact(y) else np.zeros(y.shape, float0) for y in outputs
         ]
 
     (traced,) = jax.make_jaxpr(function)(*(var.aval for var in eqn.invars)).jaxpr.eqns
@@ -136,11 +142,6 @@ def is_followed_once(eqn: jex.JaxprEqn) -> bool:
     """Whether a function's rule makes functions whose rules are cut off."""
     declared = of(eqn).inner is Inner.DECLARED and not name_in_jax(eqn)
     return declared and _makes_cut_off(_own_derivative(eqn))
-
-
-def _inexact(values: Sequence[Any]) -> list[int]:
-    """The places of values of a floating or complex type."""
-    return [k for k, each in enumerate(values) if jnp.issubdtype(each.dtype, jnp.inexact)]
 
 
 def _is_elementwise(eqn: jex.JaxprEqn, operand: Value, derivative: jex.Jaxpr) -> bool:

@@ -1,6 +1,7 @@
 """The rule of x^a with a constant exponent."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import final
@@ -48,13 +49,6 @@ def integer_power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Valu
     if eqn.params["y"] == 2:
         return square(families, eqn, operands)
     return _power(families, eqn, operands, float(eqn.params["y"]))
-
-
-def root(exponent: float) -> Rule:
-    def rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-        return _power(families, eqn, operands, exponent)
-
-    return rule
 
 
 def _power(
@@ -169,6 +163,6 @@ def _enter(names: str, rule: Rule, singular: bool | Callable[[jex.JaxprEqn], boo
 
 _enter("pow", power_rule)
 _enter("integer_pow", integer_power, singular=lambda eqn: eqn.params["y"] < 0)
-_enter("sqrt", root(1 / 2))
-_enter("rsqrt", root(-1 / 2))
-_enter("cbrt", root(1 / 3))
+_enter("sqrt", functools.partial(_power, exponent=1 / 2))
+_enter("rsqrt", functools.partial(_power, exponent=-1 / 2))
+_enter("cbrt", functools.partial(_power, exponent=1 / 3))
