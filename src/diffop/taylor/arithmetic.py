@@ -17,7 +17,6 @@ from jax import lax
 from jax.core import Tracer
 
 from ..arrays import as_array, plus, type_of, zeros_like
-from ..coefficients.block import of_array
 from ..coefficients.blocks import Blocks, collected, dense, moved
 from ..devices import varying_over
 from ..versions import varying_axes
@@ -130,17 +129,11 @@ def _alike(operands: Sequence[Coefficient], function: LinearMap) -> list[Coeffic
     """The operands alike: an array of a few entries beside blocks becomes a block, too."""
     most = sum(c.size for c in operands if isinstance(c, Blocks))
     return [
-        as_block(c, jnp.shape(function.primal(k)))
+        products.as_block(c, jnp.shape(function.primal(k)))
         if isinstance(c, Full) and c.base.size <= most
         else c
         for k, c in enumerate(operands)
     ]
-
-
-def as_block(c: Full, shape: tuple[int, ...]) -> Blocks:
-    """An array with a leading axis, or none, as a coefficient of one block."""
-    array = c.array.reshape(-1, *shape)
-    return Blocks((of_array(array),), array.shape)
 
 
 def _same_types(function: LinearMap) -> bool:

@@ -37,14 +37,19 @@ def of_blocks(
     for operand, lead, primal in zip(operands, leads, product.operands, strict=True):
         array = None
         if isinstance(operand, Full) and lead:
-            rows = operand.base.reshape(-1, *jnp.shape(primal))
-            operand = Blocks((of_array(rows).with_values(rows, operand.factor),), rows.shape)
+            operand = as_block(operand, jnp.shape(primal))
         elif isinstance(operand, Full):
             array = operand.array if isinstance(primal, Tracer) else at_run_time(operand.array)
         blocks.append(operand if isinstance(operand, Blocks) else None)
         arrays.append(array)
     how = {} if product.form is Form.ENTRYWISE else _how(product)
     return multiplied(blocks, arrays, relation, weights, kind, summed, **how)
+
+
+def as_block(c: Full, shape: tuple[int, ...]) -> Blocks:
+    """An array with a leading axis, or none, as a coefficient of one block."""
+    rows = c.base.reshape(-1, *shape)
+    return Blocks((of_array(rows).with_values(rows, c.factor),), rows.shape)
 
 
 def _how(product: BilinearMap) -> dict[str, Any]:

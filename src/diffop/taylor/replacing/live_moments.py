@@ -15,8 +15,9 @@ from ...coefficients.block import Block
 from ...coefficients.blocks import Blocks, common_weight, dense, multiplied
 from ...coefficients.relations import entrywise, outer_relation
 from ...kernels import call
-from ..arithmetic import as_block, full
+from ..arithmetic import full
 from ..coefficients import Coefficient, Full, Series, Zero, all_zero, on_array
+from ..products import as_block
 from .forms import alike, flat, gram
 from .second_moments import SecondMoment
 
