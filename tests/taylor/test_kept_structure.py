@@ -202,10 +202,12 @@ MATRIX = np.sin(np.arange(1.0, 1 + D * D)).reshape(D, D).astype(np.float32)
     [
         jnp.cumsum,
         lambda x: lax.reduce_window(x, 0.0, lax.add, (5,), (1,), "SAME"),
+        lambda x: jnp.convolve(x, WEIGHTS[:5], "same"),
+        lambda x: jnp.roll(x, 3) + x[::-1],
         lambda x: jnp.real(jnp.fft.fft(x)),
         lambda x: MATRIX @ x,
     ],
-    ids=["cumsum", "window", "fft", "layer"],
+    ids=["cumsum", "window", "convolution", "roll", "fft", "layer"],
 )
 def test_xla_has_nothing_large_to_fold(function, operator):
     def u(x):

@@ -17,7 +17,7 @@ from ..source import Source
 from .block import Block, places_in
 from .coordinate import NOWHERE, Coordinate, along, at
 from .equations import solve_equations
-from .index import Range, Traced
+from .index import Range, Traced, nearest_entries
 from .relations import Relation, unchanged
 from .tied_product import TiedProduct, Unstructured
 
@@ -216,7 +216,7 @@ def at_directions(c: Blocks, numbers: Any) -> Blocks:
 
 def entries_at(block: Block, array: Any) -> Any:
     """An array's entries at the places of a block, broadcast to its values."""
-    return array.at[tuple(places_in(block)[1:])].get(mode="clip")
+    return nearest_entries(array, tuple(places_in(block)[1:]))
 
 
 def dense(c: Blocks, dtype: Any) -> Any:
@@ -250,7 +250,7 @@ def _dense(block: Block, shape: tuple[int, ...], dtype: Any) -> Any:
     if touched[-1] - touched[0] + 1 == len(touched):  # NumPy leaves neighbours where they are
         array = jnp.moveaxis(array, range(len(linked)), range(touched[0], touched[0] + len(linked)))
     index = tuple(places[c] if c in touched else slice(None) for c in range(len(shape)))
-    return zeros_for(array, shape, dtype).at[index].add(array)
+    return zeros_for(array, shape, dtype).at[index].add(array, wrap_negative_indices=False)
 
 
 def _alone(block: Block, c: int) -> int | None:

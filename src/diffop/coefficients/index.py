@@ -130,6 +130,13 @@ def _name(index: Index) -> Hashable:
     return index.source if isinstance(index, Traced) else index
 
 
+def nearest_entries(array: Any, places: Any) -> Any:
+    """An array's entries at some places, the nearest ones for places outside. Negative numbers are
+    outside, too: to count them from the end would take operations on all numbers.
+    """
+    return jnp.asarray(array).at[places].get(mode="clip", wrap_negative_indices=False)
+
+
 def known(numbers: Any) -> Range | Table:
     """An index from its numbers: a range if they form one."""
     array = np.asarray(numbers)
@@ -147,7 +154,7 @@ def taken(index: Index, places: Index, size: int) -> Index:
         return known(index.array[places.numbers(size)])
     if places == Range(0, 1) and isinstance(index, Traced) and index.array.size == size:
         return index
-    array = jnp.asarray(index.array).at[places.numbers(size)].get(mode="clip")
+    array = nearest_entries(index.array, places.numbers(size))
     low, high = index.bounds(size)
     if isinstance(index, Table):
         assert isinstance(places, Traced)

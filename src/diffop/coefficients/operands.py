@@ -4,13 +4,14 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, final
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ..arrays import product_of, sum_over
 from ..kernels import call
-from .index import Index, Range, Traced
+from .index import Index, Range, Traced, nearest_entries
 
 _SLICES = 16
 """Windows of at most this many places are sliced one by one: a gather and its gradient are slow."""
@@ -35,7 +36,7 @@ class Operand(NamedTuple):
         at = (slice(None),) * axis + (index.numbers(size),)
         if isinstance(self.array, np.ndarray) and not isinstance(index, Traced):
             return Operand(self.array[at], self.names)
-        return Operand(jnp.asarray(self.array).at[at].get(mode="clip"), self.names)
+        return Operand(nearest_entries(self.array, at), self.names)
 
     def renamed(self, old: int, new: int) -> "Operand":
         """With an axis renamed; the diagonal if there is already an axis of that name."""
@@ -78,12 +79,13 @@ class Operand(NamedTuple):
     def looked_up(self, name: int, places: Any, names: Sequence[int]) -> "Operand":
         """The array at these places along an axis, one for each place along others."""
         within = [n for n in self.names if n in names]  # axes with the same places
-        front = [self.names.index(n) for n in (name, *within)]
-        moved = jnp.moveaxis(jnp.asarray(self.array), front, range(len(front)))
-        grid = np.indices(places.shape, np.int32, sparse=True)
-        at = (places, *(grid[names.index(n)] for n in within))
-        rest = (n for n in self.names if n != name and n not in names)
-        return Operand(moved.at[at].get(mode="clip"), (*names, *rest))
+        others = [n for n in names if n not in within]
+        rest = [n for n in self.names if n != name and n not in names]
+        places = laid(Operand(places, tuple(names)), (*within, *others))
+        array, look_up = laid(self, (*within, name, *rest)), nearest_entries
+        for _ in within:
+            look_up = jax.vmap(look_up)
+        return Operand(look_up(array, places), (*within, *others, *rest))
 
     def fused(self, names: Sequence[int], new: int, sizes: dict[int, int]) -> "Operand":
         """With several axes fused to one."""

@@ -66,7 +66,7 @@ class Matrix(eqx.Module):
     @property
     def symmetric(self) -> Array:
         """½ (C + Cᵀ)."""
-        entries = jnp.asarray(self.entries)
+        entries = at_run_time(self.entries)
         return (entries + entries.T) / 2
 
 
