@@ -242,6 +242,14 @@ def convolution(rng, shape, shapes):
     return f"lax.conv_general_dilated({x}, {kernel}, {how})"
 
 
+def reduce_window(rng, shape, shapes):
+    """Sums over windows, with any of strides, padding and dilation."""
+    pick = lambda most: tuple(number(rng, 1, most) for _ in shape)
+    padding = [(number(rng, 0, 2), number(rng, 0, 4)) for _ in shape]
+    how = f"{pick(3)}, {pick(2)}, {padding}, {pick(2)}, {pick(2)}"
+    return f"lax.reduce_window(x, 0.0, lax.add, {how})"
+
+
 def product(rng, shape, shapes):
     return f"x * {_other(rng, shape, shapes)}"
 
@@ -260,6 +268,6 @@ LINES: dict[str, tuple[int, Callable[[Rng, Shape, list[Shape]], str]]] = {
     **{f.__name__: (0, f) for f in (select_n, product, entrywise, outer)},
     **{f.__name__: (1, f) for f in (rev, slice_, pad, concatenate, split, dynamic_slice)},
     **{f.__name__: (1, f) for f in (dynamic_update_slice, gather, scatter, reduce_sum)},
-    **{f.__name__: (1, f) for f in (cumsum, sort, dot_general, convolution)},
+    **{f.__name__: (1, f) for f in (cumsum, sort, dot_general, convolution, reduce_window)},
 }
 """By name, what makes a line, and the least rank of x that it takes."""

@@ -28,7 +28,7 @@ def test_every_line_can_be_drawn():
         "rev transpose reshape expand_dims squeeze broadcast_in_dim slice pad concatenate split "
     )
     every += "dynamic_slice dynamic_update_slice gather scatter scatter_add scatter_sub select_n "
-    every += "sum cumsum sort dot_general conv_general_dilated sin"
+    every += "sum cumsum sort dot_general conv_general_dilated reduce_window sin"
     assert [name for name in every.split() if f".{name}(" not in text] == []
     assert "x * v" in text and "x[..., None] * v" in text and ") + i)" in text
 

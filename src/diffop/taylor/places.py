@@ -12,7 +12,7 @@ from jax import lax
 from jax.core import Tracer
 
 from ..arrays import wide
-from ..coefficients.coordinate import NOWHERE, Coordinate, along, at, variables
+from ..coefficients.coordinate import NOWHERE, Coordinate, along, at, stepped, variables
 from ..coefficients.index import Traced, known
 from ..coefficients.relations import Relation, reshape, unchanged
 from ..devices import computed_at_once
@@ -40,6 +40,23 @@ def summed(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
     kept = (v for v in range(len(before)) if v not in function.params["axes"])
     return [_written(before, tuple(map(along, kept)), after)]
+
+
+def summed_in_windows(function: LinearMap, k: int) -> Relations:
+    """dilation · i = stride · o + dilation · j − padding along each axis, for all places j in the
+    window of o, as in a convolution.
+    """
+    before, after = _shapes(function, k)
+    count, params = len(before), function.params
+    names = ("base_dilation", "window_strides", "window_dilation")
+    equations = []
+    for v in range(count):
+        spread, stride, between = (int(params[name][v]) for name in names)
+        within = stepped(-int(params["padding"][v][0]), {count + v: between, 2 * count + v: stride})
+        equations.append((along(v, spread), within))
+    sizes = (*before, *map(int, params["window_dimensions"]), *after)
+    output = variables(count, 2 * count)
+    return [Relation(sizes, (variables(count),), output, after, tuple(equations))]
 
 
 def broadcast(function: LinearMap, k: int) -> Relations:

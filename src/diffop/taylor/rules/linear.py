@@ -113,7 +113,8 @@ _enter("add_any", signs=(1, 1), entrywise=True)
 _enter("copy copy_p", signs=(1,), entrywise=True)
 _enter("name", signs=(1,))
 _enter("reduce_sum", moves=places.summed)
-_enter("cumsum reduce_window_sum fft")
+_enter("reduce_window_sum", moves=places.summed_in_windows)
+_enter("cumsum fft")
 
 # the values of entries
 _enter("convert_element_type", entrywise=True, on_indices=True, on_values=True)
