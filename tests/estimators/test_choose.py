@@ -127,14 +127,34 @@ def test_probes_of_ones_own_and_those_without_a_standard_error():
     assert all(way.standard_error > 0 for way in choice.ways[1:])
 
 
+def test_probes_of_one_name_are_all_compared():
+    """Weights that follow the terms have no variance, and are found before and behind others."""
+    weights = 1.0 + np.arange(12.0)
+    right, wrong = do.probes.Importance(weights), do.probes.Importance(weights[::-1].copy())
+    f = lambda x: jnp.sum(jnp.asarray(weights) * x**4)
+    for kinds, best in [([wrong, right, right, "sparse"], 3), ([right, wrong], 2)]:
+        choice = do.choose(do.Laplacian(), jr.key(1), 4, kinds)(f)(jnp.ones((2, 12)))
+        names = [way.name for way in choice.ways]
+        assert names == ["exact", "sparse", "importance", "importance 2"]
+        errors = [way.standard_error for way in choice.ways]
+        assert errors[best] < 1e-9 * errors[1] < errors[5 - best]
+
+
 # Errors
 
 
 @pytest.mark.parametrize(
-    "args", [(), (1.0,), (jnp.ones((3, 2)), jnp.ones((2, 2))), (jnp.ones((3, 2)), 1.0)]
+    "args",
+    [
+        (),
+        (1.0,),
+        (jnp.ones((0, 2)),),
+        (jnp.ones((3, 2)), jnp.ones((2, 2))),
+        (jnp.ones((3, 2)), 1.0),
+    ],
 )
 def test_arguments_of_points(args):
-    with pytest.raises(ValueError, match="one leading axis; got leading axes"):
+    with pytest.raises(ValueError, match="one leading axis, with at least one point; got leading"):
         do.choose(do.Laplacian(), jr.key(0), 2)(lambda *args: 0.0)(*args)
 
 

@@ -11,8 +11,9 @@ points and summed over all outputs. Exact evaluation is taken if it costs no mor
 draws.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias, final
 
@@ -21,6 +22,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from ..array_types import Key
+from ..jets.identity import by_value
 from ..jets.point import Point
 from ..jets.table import text_table
 from ..kernels import plain
@@ -50,7 +52,8 @@ ProbeKind: TypeAlias = AbstractProbe | str | None
 class Way(NamedTuple):
     """One way to evaluate, a line of a [`diffop.estimators.Choice`][].
 
-    - `name`: "exact", the name of probes, or a method of deflation.
+    - `name`: "exact", the name of probes, or a method of deflation. Other probes of the same name
+        have a number, "importance 2".
     - `draws`: how many draws (products, for deflation) it makes at the cost of n sparse draws.
     - `operations`: floating-point operations at a point.
     - `standard_error`: at a point; for several outputs, the root of the sum of their variances.
@@ -128,8 +131,8 @@ def choose(
     function should resemble later ones, such as the network at some step of its training. Each
     argument has a leading axis of points (4 to 16 are enough).
 
-    **Raises:** what `Operator.estimate` raises; `ValueError` for fewer than 2 repeats, or
-    values that are not finite.
+    **Raises:** what `Operator.estimate` raises; `ValueError` for fewer than 2 repeats, no
+    points, or values that are not finite.
 
     !!! example
 
@@ -152,8 +155,7 @@ def choose(
     n = make_draw(key, n, "auto").n
     repeats = checked_integer(repeats, "repeats of choose", 2)
     one = isinstance(probes, str | AbstractProbe)
-    several = [probes] if one else probes
-    asked = None if several is None else {_name(each): _kind(each) for each in several}
+    asked = None if probes is None else _by_name([probes] if one else probes)
 
     def of(u: Callable[..., PyTree], *beside: Any) -> Callable[..., Choice]:
         check_callable(u, beside)
@@ -168,12 +170,25 @@ def choose(
     return of
 
 
-def _name(probes: Any) -> str:
-    return probes if isinstance(probes, str) and probes in LEAST else as_probe(probes).name
+def _by_name(probes: Iterable[Any]) -> dict[str, ProbeKind]:
+    """Sparse draws, and what else is compared. Probes that differ may have one name, such as those
+    with other weights or strata: all but the first of them are numbered.
+    """
+    kinds: dict[str, ProbeKind] = {"sparse": NAMED["sparse"]}
+    known = {by_value(NAMED["sparse"])}
+    for each in probes:
+        kind = each if isinstance(each, str) and each in LEAST else as_probe(each)
+        name, identity = (kind, kind) if isinstance(kind, str) else (kind.name, by_value(kind))
+        if identity not in known:
+            known.add(identity)
+            kinds[_free(name, kinds)] = kind
+    return kinds
 
 
-def _kind(probes: Any) -> ProbeKind:
-    return probes if isinstance(probes, str) and probes in LEAST else as_probe(probes)
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with the first number that makes it another than those taken."""
+    numbered = (f"{name} {number}" for number in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if each not in taken)
 
 
 def _made(ops: PyTree, kind: ProbeKind, n: int, key: Key) -> Callable[..., Callable[..., PyTree]]:
@@ -200,10 +215,10 @@ class _Pilot:
         self, ops: PyTree, u: Callable[..., PyTree], points: Any, key: Key, repeats: int
     ) -> None:
         sizes = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(points)}
-        if len(sizes) != 1 or sizes == {()}:
+        if len(sizes) != 1 or sizes <= {(), (0,)}:
             raise ValueError(
-                "the points of choose must all have one leading axis; got leading axes "
-                f"{sorted(sizes)}."
+                "the points of choose must all have one leading axis, with at least one point; got "
+                f"leading axes {sorted(sizes)}."
             )
         if works(u, *points) and not works(jax.vmap(u), *points):
             shapes = ", ".join(str(jnp.shape(leaf)) for leaf in jax.tree.leaves(points))
@@ -283,7 +298,8 @@ def _chosen(pilot: _Pilot, kinds: dict[str, ProbeKind], n: int) -> Choice:
     exact = Way("exact", 0, pilot.cost(None, 0), 0.0)
     ways = [exact]
     for name, kind in kinds.items():
-        affordable = _affordable(LEAST.get(name, 2), n, budget, lambda k, name=name: cost(name, k))
+        least = LEAST[kind] if isinstance(kind, str) else 2
+        affordable = _affordable(least, n, budget, lambda k, name=name: cost(name, k))
         if affordable is not None:
             error = pilot.error(name, kind, affordable)
             ways.append(Way(name, affordable, cost(name, affordable), error))
