@@ -407,6 +407,65 @@ def test_points_of_integers():
     assert box.level(x) == -0.5
 
 
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize("unit", [1e-30, 1e-12, 1e12, 1e30])
+def test_units_of_any_size(unit):
+    """In single precision, in which squares of these lengths are 0 or infinite."""
+    disc = do.pde.Ball(2, unit)
+    triangle = do.pde.Polygon([(0.0, 0.0), (3 * unit, 0.0), (0.0, 4 * unit)])
+    ring = do.pde.Implicit(
+        lambda x: jnp.abs(jnp.hypot(*(x / unit)) - 1.5) - 0.5, (-2 * unit,) * 2, (2 * unit,) * 2
+    )
+    plate = do.pde.Box((0.0, 0.0), (unit, unit)) - disc
+
+    def at(*x):
+        return jnp.array(x, jnp.float32) * jnp.float32(unit)
+
+    for shape, inside, outside in [
+        (disc, at(0.3, 0.4), at(0.9, 0.9)),
+        (triangle, at(1.0, 1.0), at(2.0, 2.0)),
+        (plate, at(0.9, 0.9), at(0.3, 0.4)),
+    ]:
+        assert shape.contains(inside) and not shape.contains(outside)
+    np.testing.assert_allclose(disc.level(at(0.3, 0.4)) / unit, -0.5, rtol=1e-6)
+    np.testing.assert_allclose(triangle.level(at(1.0, 1.0)) / unit, -1.0, rtol=1e-6)
+    for shape, edge, normal in [
+        (disc, at(0.6, 0.8), (0.6, 0.8)),
+        (triangle, at(1.5, 2.0), (0.8, 0.6)),
+        (ring, at(1.2, 1.6), (0.6, 0.8)),
+        (plate, at(0.6, 0.8), (-0.6, -0.8)),
+    ]:
+        np.testing.assert_allclose(shape.boundary.normal(edge), normal, atol=1e-5)
+    ends = [[0.0, 0.0], [3 * unit, 0.0]]
+    cloud = do.pde.PointCloud([[unit, 0.0]], on_boundary=ends, normals=[[-1, 0], [1, 0]])
+    np.testing.assert_array_equal(cloud.boundary.normal(at(2.0, 0.0)), [1, 0])
+    radii = jax.jit(lambda x: jnp.hypot(*(x.T / unit)))
+    assert radii(plate.sample(KEY, 50)).min() > 1 - 1e-6
+    on_ring = radii(ring.boundary.sample(KEY, 50))
+    np.testing.assert_allclose(np.minimum(abs(on_ring - 1), abs(on_ring - 2)), 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+@pytest.mark.parametrize("name", ["alone", "combined"])
+def test_normals_of_functions_in_other_units(name, unit):
+    """The value of the function and the distance to the box are compared as lengths: at each point
+    of the boundary one of them is 0 up to rounding.
+    """
+    ball = do.pde.Implicit(
+        lambda x: jnp.sum((x / unit) ** 2) - 1, (-2 * unit,) * 2, (unit / 2,) * 2
+    )
+    with jax.enable_x64(False):
+        if name == "combined":
+            ball = ball - do.pde.Box((0.0, 0.0), (unit, unit))
+        points = ball.boundary.sample(jax.random.key(0), 400)
+        normals = jax.jit(jax.vmap(ball.boundary.normal))(points)
+    x, normals = np.asarray(points, float) / unit, np.asarray(normals, float)
+    on_circle = abs(np.hypot(*x.T) - 1) < 1e-5
+    assert 0.2 < on_circle.mean() < 0.9
+    np.testing.assert_allclose(normals[on_circle], x[on_circle], atol=1e-4)
+    np.testing.assert_allclose(np.abs(normals[~on_circle]).max(1), 1, atol=1e-6)
+
+
 KEY = jax.random.key(0)
 _DRAWN = [
     *(shape.sample for shape in (SQUARE, HOLE, TRIANGLE, L, BALL_OF_TWO)),

@@ -17,7 +17,7 @@ from ..sampling.ball import unit_ball_by_radius
 from ..sampling.checks import checked_count
 from ..sampling.normal import normal
 from .domain import AbstractPart
-from .shape import AbstractShape, Bounds, Outward
+from .shape import AbstractShape, Bounds, Outward, power_of_two_near
 
 
 def _as_center(center: Iterable[Any] | None) -> tuple[int | float, ...] | None:
@@ -93,8 +93,9 @@ class Ball(AbstractShape):
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """The distance to the sphere, negative inside."""
         x = check_point("Ball", x, self.dim)
-        squares = jnp.sum((x - self.middle.astype(x.dtype)) ** 2)
-        distance = jnp.sqrt(jnp.where(squares > 0, squares, 1.0))
+        unit = power_of_two_near(self.radius)
+        squares = jnp.sum(((x - self.middle.astype(x.dtype)) / unit) ** 2)
+        distance = unit * jnp.sqrt(jnp.where(squares > 0, squares, 1.0))
         return jnp.where(squares > 0, distance, 0.0) - self.radius
 
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:

@@ -146,7 +146,10 @@ class _Nearest(eqx.Module):
 
     def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
         points, normals = (jnp.asarray(each.value, x.dtype) for each in (self.points, self.normals))
-        return normals[jnp.argmin(jnp.sum((points - x[None]) ** 2, axis=1))]
+        steps = points - x[None]
+        largest = jnp.max(jnp.abs(steps))  # in units of it squares are in range
+        squares = (steps / jnp.where(largest > 0, largest, 1)) ** 2
+        return normals[jnp.argmin(jnp.sum(squares, axis=1))]
 
 
 def _check_lengths(normals: Any) -> None:

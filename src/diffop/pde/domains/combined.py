@@ -14,7 +14,7 @@ from ..sampling.checks import checked_count
 from ..sampling.lines import on_level_set
 from ..sampling.rejection import Attempt, accepted
 from .box import Box
-from .shape import AbstractShape, Bounds, Piece, log_chances
+from .shape import AbstractShape, Bounds, Piece, length_of, log_chances
 
 _PLACE = 4
 """How many roundings of a point's coordinates a boundary may be displaced along its normal. There
@@ -99,12 +99,16 @@ class Combined(AbstractShape):
         function = jnp.minimum if self.how == "|" else jnp.maximum
         return function(self.first.level(x), self.second.level(x))
 
+    def side(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        function = jnp.minimum if self.how == "|" else jnp.maximum
+        return function(self.first.side(x), self.second.side(x))
+
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         count, pieces = checked_count(count), self.pieces()
         known = [piece.shape.log_area for piece in pieces]
         logarithms = [each for each in known if each is not None]
         if len(logarithms) < len(known):
-            return on_level_set(key, count, self.level, *self._around)
+            return on_level_set(key, count, self.side, *self._around)
         self._check_widths()
         chances = log_chances(np.array(logarithms))
 
@@ -172,7 +176,7 @@ class _Beside(eqx.Module):
 
     def __call__(self, x: Float[Array, " dim"]) -> Bool[Array, ""]:
         gradient = self.piece.gradient(x)
-        normal = gradient / jnp.linalg.norm(gradient)
+        normal = gradient / length_of(gradient)
         size = _size((self.piece, *self.other.pieces()))
         near = jnp.finfo(x.dtype).eps * (_PLACE * jnp.sum(jnp.abs(normal * x)) + _SIZE * size)
         step = near * normal
@@ -244,6 +248,9 @@ class Complement(AbstractShape):
 
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return -self.shape.level(x)
+
+    def side(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return -self.shape.side(x)
 
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return self.shape.surface(key, count)

@@ -4,13 +4,15 @@ from collections.abc import Callable
 from typing import final
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
 from ...nn.point import check_point
 from ...scalars import several
 from .box import Box
-from .shape import AbstractShape, Bounds
+from .shape import AbstractShape, Bounds, length_of
 
 
 @final
@@ -65,11 +67,26 @@ class Implicit(AbstractShape):
         return self.lower, self.upper
 
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """About the distance to the boundary, negative inside. The function may have any unit, and
+        distances to the box are lengths: divided by the length of its gradient it is one, too.
+        """
         x = check_point("Implicit", x, self.dim)
+        value, slope = self._value(x), length_of(lax.stop_gradient(jax.grad(self._value)(x)))
+        # where it has no slope, its zeros are far
+        far = jnp.sign(value) * jnp.finfo(value.dtype).max
+        distance = jnp.where(slope > 0, value / jnp.where(slope > 0, slope, 1), far)
+        return jnp.maximum(distance, self._box.level(x))
+
+    def side(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Without the gradient, which takes as long again."""
+        x = check_point("Implicit", x, self.dim)
+        return jnp.maximum(self._value(x), self._box.level(x))
+
+    def _value(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         value = jnp.asarray(self.function(x))
         if value.shape != () or not jnp.issubdtype(value.dtype, jnp.floating):
             raise TypeError(
                 "Implicit expects a function of the point that returns a number, negative inside, "
                 f"such as lambda x: x @ x - 1; got type {value.dtype} and shape {value.shape}."
             )
-        return jnp.maximum(value, self._box.level(x))
+        return value

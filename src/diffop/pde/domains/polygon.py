@@ -12,7 +12,7 @@ from ...nn.point import check_point
 from ...scalars import several
 from ...streams import stream
 from ..sampling.checks import checked_count
-from .shape import AbstractShape, Bounds, log_chances
+from .shape import AbstractShape, Bounds, log_chances, power_of_two_near
 
 Corners: TypeAlias = tuple[tuple[int | float, ...], ...]
 
@@ -135,9 +135,10 @@ class Polygon(AbstractShape):
         """The distance to the nearest edge. Beside an edge it is linear, so that there is a
         gradient on the edge.
         """
-        x = check_point("Polygon", x, 2)
-        starts, stops = (jnp.asarray(ends, x.dtype) for ends in self._edges)
-        steps, lengths = stops - starts, jnp.asarray(self._lengths, x.dtype)
+        unit = power_of_two_near(self._lengths.max())
+        x = check_point("Polygon", x, 2) / unit
+        starts, stops = (jnp.asarray(ends / unit, x.dtype) for ends in self._edges)
+        steps, lengths = stops - starts, jnp.asarray(self._lengths / unit, x.dtype)
         x_row = x[None]
         along = jnp.sum((x_row - starts) * steps, axis=1) / lengths**2
         nearest = starts + jnp.clip(along, 0, 1)[:, None] * steps
@@ -149,7 +150,7 @@ class Polygon(AbstractShape):
         to_corner = jnp.where(_is_inside(x, starts, stops), -1.0, 1.0) * to_corner[edge]
         is_beside = (along[edge] > 0) & (along[edge] < 1)
         is_corner = squares[edge] == 0  # which takes the gradient of one of its edges
-        return jnp.where(is_beside | is_corner, beside, to_corner)
+        return unit * jnp.where(is_beside | is_corner, beside, to_corner)
 
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count 2"]:
         """`count` points, uniform on the edges by length."""

@@ -72,6 +72,10 @@ class AbstractShape(AbstractDomain):
         normal.
         """
 
+    def side(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Any number with the sign of the level, if one is known that costs less."""
+        return self.level(x)
+
     @property
     def log_area(self) -> float | None:
         """The logarithm of the area of the boundary, which itself may be out of range in many
@@ -91,7 +95,7 @@ class AbstractShape(AbstractDomain):
         """`count` points, uniform on the boundary by area. They are crossings with random lines, so
         this is for a few dimensions.
         """
-        return on_level_set(key, count, self.level, *self.bounds)
+        return on_level_set(key, count, self.side, *self.bounds)
 
     def pieces(self) -> tuple["Piece", ...]:
         """The pieces of the boundary."""
@@ -102,13 +106,13 @@ class AbstractShape(AbstractDomain):
 
         **Raises:** `ValueError` for anything but one point.
         """
-        return self.level(check_point(type(self).__name__, x, self.dim)) < 0
+        return self.side(check_point(type(self).__name__, x, self.dim)) < 0
 
     def _covers(self, x: Float[Array, " dim"]) -> Bool[Array, ""]:
         """Whether a point is inside or on the boundary. The level is zero, too, where shapes of a
         union touch.
         """
-        return self.level(x) <= 0
+        return self.side(x) <= 0
 
     @property
     def boundary(self) -> AbstractPart:
@@ -154,6 +158,19 @@ class AbstractShape(AbstractDomain):
         from .combined import Complement
 
         return self.shape if isinstance(self, Complement) else Complement(self)
+
+
+def power_of_two_near(size: float) -> float:
+    """A power of two near a positive length. In units of it squares are in range, in single
+    precision too, and nothing is rounded.
+    """
+    return math.ldexp(1.0, math.frexp(size)[1])
+
+
+def length_of(vector: Float[Array, " dim"]) -> Float[Array, ""]:
+    """The length of a vector. The squares are those of numbers of at most 1."""
+    largest = jnp.max(jnp.abs(vector))
+    return largest * jnp.linalg.norm(vector / jnp.where(largest > 0, largest, 1))
 
 
 def log_chances(logarithms: np.ndarray) -> Float[Array, " choices"]:
@@ -242,4 +259,4 @@ class Outward(eqx.Module):
 
     def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
         gradient = jax.grad(self.shape.level)(check_point("a normal", x, self.shape.dim))
-        return gradient / jnp.linalg.norm(gradient)
+        return gradient / length_of(gradient)

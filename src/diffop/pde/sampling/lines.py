@@ -1,5 +1,6 @@
 """Points of a surface of which only its two sides are known."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ def on_level_set(
     """
     count = checked_count(count)
     first, last = jnp.array(lower, float), jnp.array(upper, float)
-    middle, radius = (first + last) / 2, jnp.linalg.norm(last - first) / 2
+    middle, radius = (first + last) / 2, math.dist(lower, upper) / 2  # no square is out of range
     levels = jax.vmap(level)
 
     def attempt(key: PRNGKeyArray) -> Attempt:
