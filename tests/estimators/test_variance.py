@@ -329,7 +329,7 @@ REFUSED = {
         do.Biharmonic(),
         dict(probes="gaussian", key=jr.key(0), pilot=1),
         ValueError,
-        "at least 2 estimates",
+        "estimates with other keys, must be at least 2; got 1",
     ),
     "an estimate": (do.Laplacian().estimate(jr.key(0), 2), {}, TypeError, NO_OPERATOR),
     "no operator": (u, {}, TypeError, NO_OPERATOR),
@@ -344,6 +344,13 @@ def test_refused(name):
     operator, kwargs, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
         do.variance(operator, **kwargs)(u)(jnp.asarray(X))
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_a_pilot_is_a_number_of_estimates():
+    given = dict(probes="gaussian", key=jr.key(0), pilot=2.5)
+    with pytest.raises(TypeError, match=r"must be an integer; got 2\.5 of type float"):
+        do.variance(do.Biharmonic(), **given)(u)(jnp.asarray(X))
 
 
 def test_pilot_that_is_not_finite():

@@ -26,6 +26,7 @@ from ..probes import AbstractDenseProbe, AbstractProbe, Drawn
 from ..probes.base import Draw, target_of
 from ..probes.by_term import AbstractTermProbe, Selection
 from ..probes.sparse import Sparse
+from ..scalars import checked_integer
 from ..schemes.names import PlanKind
 from ..streams import streams
 from ..terms.evaluate import Head, apply, flattened, head_jets
@@ -83,8 +84,9 @@ def variance(
     A map from functions to functions of a point, which takes `chunk=` and `plan=` beside u; these
     return a [`diffop.estimators.Variance`][].
 
-    **Raises:** `ValueError` if a pilot is needed and no key is given, or if a pilot has values that
-    are not finite; what `Operator.estimate` raises.
+    **Raises:** `ValueError` if a pilot is needed and no key is given, or if it has fewer than 2
+    estimates, or values that are not finite; `TypeError` if `pilot` is not an integer; what
+    `Operator.estimate` raises.
 
     !!! example
 
@@ -228,8 +230,7 @@ def _pilot(
             f"there is no formula for the variance of {draw.probe.name} probes here within "
             "max_jets; give a key for a pilot: variance(..., key=jax.random.key(0))."
         )
-    if pilot < 2:
-        raise ValueError(f"a pilot needs at least 2 estimates; got pilot={pilot}.")
+    pilot = checked_integer(pilot, "pilot, the number of estimates with other keys,", 2)
 
     def estimate(key: Key) -> PyTree:
         return apply([Part(tuple(terms), Draw(key, draw.n, draw.probe))], u, point)
