@@ -74,7 +74,7 @@ class ScaledOutput(eqx.Module):
 
     - `net`: any callable from a point to an array, such as `equinox.nn.MLP`.
     - `scale`: the size of the values, a finite positive number, which may be traced. The nearest
-        power of two is used.
+        power of two is used, by the ratio: 4 for 2.9.
 
     **Returns:** called at a point `x`, `2^k net(x)`.
 

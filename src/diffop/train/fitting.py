@@ -61,7 +61,7 @@ def fit(
 
     The steps run in dispatches of at most `steps_per_dispatch` under `jax.lax.scan`, and the state
     is donated from one to the next. The key of a step follows from `key` and its number, so the
-    result does not depend on how the steps are divided.
+    result does not depend, up to rounding, on how the steps are divided.
 
     **Arguments:**
 
@@ -85,10 +85,10 @@ def fit(
     - `listeners`: called with the state after each dispatch: [`diffop.train.EarlyStopping`][], and
         your own `diffop.train.AbstractListener`s.
     - `checkpoints`: a `diffop.train.Checkpoints`. The fit continues from the newest one, if there
-        is any, and says so; it saves new ones when they are due. The result is, bit for bit on a
-        CPU, that of a fit that was never interrupted. You may ask for more `steps` than before. A
-        checkpoint of another model, loss, optimiser or key is refused
-        (`diffop.train.Checkpoints.identify`).
+        is any, and says so; it saves new ones when they are due. With equal `steps` and
+        `steps_per_dispatch` the result is, bit for bit on a CPU, that of a fit that was never
+        interrupted. You may ask for more `steps` than before. A checkpoint of another model, loss,
+        optimiser or key is refused (`diffop.train.Checkpoints.identify`).
     - `mesh`: devices to divide the work over, a `jax.sharding.Mesh` with the axes `data` and
         `model`, or one of them. The points that a `diffop.losses.ResidualLoss` draws are divided
         over `data`; their coordinates, and the weights and the optimiser's state that belong to
