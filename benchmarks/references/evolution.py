@@ -19,6 +19,8 @@ tolerances.
 from collections.abc import Callable
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial import legendre
 from scipy import sparse
@@ -101,9 +103,9 @@ def kuramoto_sivashinsky(modes: int, steps: int) -> np.ndarray:
     kept = waves <= 2 * modes / 3
     linear = (100 / 16**2 * waves**2 - 100 / 16**4 * waves**4) / steps
 
-    def slope(series: np.ndarray) -> np.ndarray:
-        u = np.fft.irfft(series)
-        return -50 / 16 * 1j / steps * waves * kept * np.fft.rfft(u * u)
+    def slope(series: jax.Array) -> jax.Array:
+        u = jnp.fft.irfft(series)
+        return jnp.asarray(-50 / 16 * 1j / steps * waves * kept) * jnp.fft.rfft(u * u)
 
     step = exponential_step(linear, slope)
     begun = np.fft.rfft(np.cos(nodes) * (1 + np.sin(nodes)))
@@ -114,8 +116,8 @@ def kuramoto_sivashinsky(modes: int, steps: int) -> np.ndarray:
 
 
 def exponential_step(
-    linear: np.ndarray, slope: Callable[[np.ndarray], np.ndarray]
-) -> Callable[[np.ndarray], np.ndarray]:
+    linear: np.ndarray, slope: Callable[[jax.Array], jax.Array]
+) -> Callable[[jax.Array], jax.Array]:
     """A step of Cox' and Matthews' method of order 4, of amplitudes that change by `linear` times
     themselves and by `slope`, both times the length of a step. Its weights are means over circles
     around the entries of `linear`, where they are quotients without cancellation.
@@ -131,7 +133,7 @@ def exponential_step(
     halfway, first, middle, last = (each.real.mean(axis=-1) for each in quotients)
     whole, half = np.exp(linear), np.exp(linear / 2)
 
-    def step(series: np.ndarray) -> np.ndarray:
+    def step(series: jax.Array) -> jax.Array:
         at_first = slope(series)
         a = half * series + halfway * at_first
         at_a = slope(a)
@@ -143,14 +145,20 @@ def exponential_step(
 
 
 def in_steps(
-    step: Callable[[np.ndarray], np.ndarray], series: np.ndarray, steps: int, parts: int
+    step: Callable[[jax.Array], jax.Array], series: np.ndarray, steps: int, parts: int
 ) -> list[np.ndarray]:
-    """Amplitudes at the beginning, and after each of so many equal parts of the steps."""
+    """Amplitudes at the beginning, and after each of so many equal parts of the steps, which are
+    one compiled program.
+    """
+
+    def advance(series: jax.Array) -> jax.Array:
+        return jax.lax.fori_loop(0, steps // parts, lambda _, series: step(series), series)
+
     found = [series]
-    for count in range(1, steps + 1):
-        series = step(series)
-        if count % (steps // parts) == 0:
-            found.append(series)
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
+        part = jax.jit(advance).lower(series).compile()
+        for _ in range(parts):
+            found.append(np.asarray(part(found[-1])))
     return found
 
 

@@ -14,6 +14,8 @@ steps.
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .evolution import DATA, exponential_step, in_steps
@@ -32,7 +34,7 @@ class Pair(NamedTuple):
     """
 
     rates: tuple[tuple[float, float], tuple[float, float]]
-    reaction: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    reaction: Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
     initial: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
     duration: float
     places: int
@@ -40,7 +42,7 @@ class Pair(NamedTuple):
     coarse: tuple[int, int]
 
 
-def _turning(u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _turning(u: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
     change = -(10 + 15j) * (u * u + v * v) * (u + 1j * v)
     return change.real, change.imag
 
@@ -50,7 +52,7 @@ def _spiral(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return 10 * y * near, 10 * x * near
 
 
-def _feeding(u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _feeding(u: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
     made = 1000 * u * v * v
     return 40 - made, made
 
@@ -84,12 +86,13 @@ def pair(name: str, modes: int, steps: int) -> np.ndarray:
     nodes = np.linspace(-1, 1, 2 * modes, endpoint=False)
     across, along = np.fft.fftfreq(2 * modes, 1 / (2 * modes))[:, None], np.arange(modes + 1)
     low = (np.abs(across) <= 4 * modes / 5) & (along <= 4 * modes / 5)  # products are aliased
+    weights = (duration / steps * low)[None]
     bent = -(np.pi**2) * (across**2 + along**2)
     linear = np.stack([spread * bent + grown for spread, grown in rates]) * duration / steps
 
-    def slope(series: np.ndarray) -> np.ndarray:
-        change = np.stack(reaction(*np.fft.irfft2(series)))
-        return duration / steps * low * np.fft.rfft2(change)
+    def slope(series: jax.Array) -> jax.Array:
+        change = jnp.stack(reaction(*jnp.fft.irfft2(series)))
+        return jnp.asarray(weights) * jnp.fft.rfft2(change)
 
     thinned = slice(None, None, 2 * modes // places)
     begun = np.fft.rfft2(np.stack(initial(*np.meshgrid(nodes, nodes, indexing="ij"))))
