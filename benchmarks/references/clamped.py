@@ -102,18 +102,12 @@ class Clamped:
         left = (bend_x @ laplacian @ q.T + p @ laplacian @ bend_y.T) / reynolds
         left += slope_x @ (laplacian * psi.y) @ q.T - p @ (laplacian * psi.x) @ slope_y.T
         (in_x, in_y), count = self.shape, left.size
-        matrix = self.viscous / reynolds
-        for sign, factor, of_x, of_y in (
-            (1, psi.y, (1, 2), (0, 0)),
-            (1, psi.y, (1, 0), (0, 2)),
-            (-1, psi.x, (0, 2), (1, 0)),
-            (-1, psi.x, (0, 0), (1, 2)),
-            (1, laplacian, (1, 0), (0, 1)),
-            (-1, laplacian, (0, 1), (1, 0)),
-        ):
-            product = self.in_x.pairs(*of_x) @ factor @ self.in_y.pairs(*of_y).T
-            product = product.reshape(in_x, in_x, in_y, in_y).transpose(0, 2, 1, 3)
-            matrix += sign * product.reshape(count, count)
+        x, y = self.in_x.pairs, self.in_y.pairs
+        of_x = x(1, 2) @ psi.y, x(1, 0), x(0, 2) @ psi.x + x(0, 1) @ laplacian, x(0, 0) @ psi.x
+        of_y = y(0, 0), y(0, 2) @ psi.y.T + y(0, 1) @ laplacian.T, -y(1, 0), -y(1, 2)
+        matrix = np.concatenate(of_x, axis=1) @ np.concatenate(of_y, axis=1).T
+        matrix = matrix.reshape(in_x, in_x, in_y, in_y).transpose(0, 2, 1, 3)
+        matrix = matrix.reshape(count, count) + self.viscous / reynolds
         change = solve(matrix, left.ravel(), overwrite_a=True, check_finite=False)
         return coefficients - change.reshape(coefficients.shape)
 
