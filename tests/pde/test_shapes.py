@@ -74,8 +74,17 @@ COUNT = 5_000
 def drawn(name):
     """Points inside of a shape, points on its boundary, and the normals there."""
     shape = KNOWN[name][0]
-    inside, edge = shape.sample(jax.random.key(0), COUNT), shape.surface(jax.random.key(1), COUNT)
-    return inside, edge, jax.vmap(do.pde.Surface(shape).normal)(edge)
+
+    def all_of_them(first, second):
+        inside, edge = shape.sample(first, COUNT), shape.surface(second, COUNT)
+        return inside, edge, jax.vmap(do.pde.Surface(shape).normal)(edge)
+
+    return jax.jit(all_of_them)(jax.random.key(0), jax.random.key(1))
+
+
+def points_of(part, count, key=0):
+    """So many of them, by one program."""
+    return np.asarray(jax.jit(lambda key: part.sample(key, count))(jax.random.key(key)))
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -86,11 +95,18 @@ def test_the_divergence_theorem(name):
     shape, volume, area = KNOWN[name]
     inside, edge, normals = drawn(name)
     assert inside.shape == edge.shape == (COUNT, shape.dim)
-    assert jax.vmap(shape.contains)(inside).all()
-    np.testing.assert_allclose(jax.vmap(shape.level)(edge), 0, atol=1e-9)
-    np.testing.assert_allclose(jnp.linalg.norm(normals, axis=1), 1, rtol=1e-9)
-    sources = volume * np.asarray(jax.vmap(do.Divergence().exact(_field))(inside))
-    flux = area * np.asarray(jnp.sum(jax.vmap(_field)(edge) * normals, axis=1))
+
+    @jax.jit
+    def at(inside, edge):
+        of_points = jax.vmap(lambda x: (shape.contains(x), do.Divergence().exact(_field)(x)))
+        of_edge = jax.vmap(lambda x: (shape.level(x), _field(x)))
+        return *of_points(inside), *of_edge(edge)
+
+    within, sources, level, field = map(np.asarray, at(inside, edge))
+    assert within.all()
+    np.testing.assert_allclose(level, 0, atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1, rtol=1e-9)
+    sources, flux = volume * sources, area * np.sum(field * normals, axis=1)
     error = np.hypot(sources.std(), flux.std()) / np.sqrt(COUNT)
     assert abs(sources.mean() - flux.mean()) < Z * error
     assert shape.area is None or math.isclose(shape.area, area)
@@ -137,7 +153,7 @@ def test_shapes_of_any_size(size, getkey):
     """
     with jax.enable_x64(False):
         square, corner = (do.pde.Box((low * size,) * 2, (2.0 * size,) * 2) for low in (0.0, 1.0))
-        x, y = np.asarray((square - corner).boundary.sample(jax.random.key(2), 4_000)).T / size
+        x, y = points_of((square - corner).boundary, 4_000, key=2).T / size
         assert abs(np.mean((np.abs(x - 1) < 1e-5) & (y > 1)) - 1 / 8) < 4.5 * 0.33 / 4_000**0.5
         assert not np.any((np.abs(x - 2) < 1e-5) & (y > 1.001))
     assert 0 < do.pde.Ball(400, 1.0).area < 1e-200
@@ -264,8 +280,8 @@ SEAMS = {
 def test_where_shapes_touch_there_is_a_wall_only_if_one_is_taken_away(name, precise):
     shape, chance = SEAMS[name]
     with jax.enable_x64(precise):
-        x = shape.boundary.sample(jax.random.key(3), 4_000)
-    share = np.mean(np.abs(np.asarray(x)[:, 0]) < 1e-6)
+        x = points_of(shape.boundary, 4_000, key=3)
+    share = np.mean(np.abs(x[:, 0]) < 1e-6)
     assert abs(share - chance) <= Z * (chance * (1 - chance) / 4_000) ** 0.5
 
 
@@ -301,7 +317,7 @@ def test_thin_shapes_far_from_the_origin(at, width):
     of a frame are its inner one.
     """
     with jax.enable_x64(False):
-        points = _frame(at, width).boundary.sample(jax.random.key(0), 4_000)
+        points = points_of(_frame(at, width).boundary, 4_000)
     moved = (np.asarray(points, float) - at) / width
     share = np.mean(((moved > 0.5) & (moved < 9.5)).all(1))
     assert abs(share - 32 / 72) < Z * (32 * 40 / 72**2 / 4_000) ** 0.5
@@ -310,7 +326,7 @@ def test_thin_shapes_far_from_the_origin(at, width):
 def test_no_boundary_within_one_of_two_discs_far_from_the_origin():
     discs = [do.pde.Ball(2, 10.0, center=(4e6 + far, 0.0)) for far in (0.0, 15.0)]
     with jax.enable_x64(False):
-        points = (discs[0] | discs[1]).boundary.sample(jax.random.key(0), 2_000)
+        points = points_of((discs[0] | discs[1]).boundary, 2_000)
     for disc in discs:
         assert jnp.all(jax.vmap(disc.level)(jnp.asarray(points, float)) > -1)
 
@@ -320,7 +336,7 @@ def test_shapes_may_be_far_apart():
     near = [do.pde.Ball(2), do.pde.Ball(2, center=(1.5, 0.0))]
     far = do.pde.Ball(2, 4.0, center=(1e6, 0.0))
     with jax.enable_x64(False):
-        points = (near[0] | far | near[1]).boundary.sample(jax.random.key(0), 2_000)
+        points = points_of((near[0] | far | near[1]).boundary, 2_000)
     for disc in near:
         assert jnp.all(jax.vmap(disc.level)(jnp.asarray(points, float)) > -0.01)
 
@@ -334,7 +350,7 @@ def test_walls_far_from_the_origin_are_one(name):
         for each in (shape.first, shape.second)
     )
     with jax.enable_x64(False):
-        points = (first | second).boundary.sample(jax.random.key(0), 2_000)
+        points = points_of((first | second).boundary, 2_000)
     moved = (np.asarray(points, float) - at) / 30.3
     level = np.maximum(-moved, moved - shape.bounds[1]).max(1)
     assert np.all(np.abs(level) < 0.02)
@@ -345,8 +361,8 @@ def test_intervals_that_touch_at_the_origin(precise):
     """Where a coordinate has no rounding at all."""
     low, high = do.pde.Box((-2.0,), (0.0,)), do.pde.Box((0.0,), (3.0,))
     with jax.enable_x64(precise):
-        points = (low | high).boundary.sample(jax.random.key(0), 100)
-        rest = ((low | high) - low).boundary.sample(jax.random.key(0), 100)
+        points = points_of((low | high).boundary, 100)
+        rest = points_of(((low | high) - low).boundary, 100)
     assert set(points[:, 0].tolist()) == {-2.0, 3.0} and set(rest[:, 0].tolist()) == {0.0, 3.0}
 
 
