@@ -80,6 +80,7 @@ def _estimate(operator: Any, n: int = JETS, probes: str = "sparse") -> Method:
 def _loss(problem: str, dim: int, network: Network = BASE, block: int = 1, **settings: Any) -> Any:
     """A residual loss, and its gradient by the parameters."""
 
+    @functools.cache
     def context() -> tuple[Any, Any, Any]:
         made = do.pde.make(problem, dim, key=jax.random.key(3))
         shared = functools.partial(do.nn.WeightSharedMLP, made.dim, block, network.width)
