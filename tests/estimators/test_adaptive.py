@@ -385,9 +385,6 @@ def test_an_integer_argument_and_a_keyword_pass_through():
     np.testing.assert_allclose(got.value, 600.0)
 
 
-# Errors
-
-
 # On several devices
 
 
@@ -424,7 +421,8 @@ def of_each_device(function, x):
 def test_shard_map_changes_nothing(name, over):
     x = np.tile(POINTS, 3) if name == "derivatives" else POINTS  # more terms than in a round
     each = over(OVER_DEVICES[name].estimate_to(key, **ROUNDS)(near_the_origin))
-    got, expected = of_each_device(each, x), jax.jit(each)(x)
+    got = jax.jit(lambda x: of_each_device(each, x))(x)
+    expected = jax.jit(each)(x)
     for a, b in zip(got, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
     if name == "kernel":  # a device that needs fewer rounds waits for the other
@@ -432,6 +430,7 @@ def test_shard_map_changes_nothing(name, over):
 
 
 def test_gradients_in_shard_map():
+    """Not within `jax.jit`: a device evaluates one operation after the other."""
     operator = OVER_DEVICES["kernel"].estimate_to(key, **ROUNDS)
     each = jax.vmap(jax.grad(lambda x: operator(near_the_origin)(x).value))
     np.testing.assert_allclose(of_each_device(each, POINTS), jax.jit(each)(POINTS), rtol=1e-10)
