@@ -34,6 +34,13 @@ STATED = {
     name: (options, float(error), float(null))
     for name, error, null, options in ROW.findall(SECTION)
 }
+MEDIANS = {
+    name: float(median)
+    for name, median in re.findall(
+        r"the error of `([\w-]+)` is between [^,]*, with a median of ([\de.-]+)\. ", SECTION
+    )
+}
+"""Of eight seeds, where the page says it: errors there change from one step to the next."""
 ROUNDING = 4
 """Training amplifies rounding: on another processor the same run ends in a similar error. A change
 of the engine by no more than rounding moves it as far as another seed does, which the page says.
@@ -52,6 +59,7 @@ KEPT = {name.upper() for name in KEEPING}
 def test_every_problem_is_there():
     """All with seed 0, and with their options if one has any."""
     assert "; seed 0;" in SECTION
+    assert list(MEDIANS) == ["biharmonic"]
     assert sorted(STATED) == sorted(do.pde.names())
     cases = SUITES["problems"].cases(Scope("full"))
     assert {name: words for name, (words, *_) in STATED.items()} == {
@@ -101,7 +109,7 @@ def test_the_stated_error_is_reached(name, command, tmp_path):
     assert command(name, *shlex.split(words), "--seed", "0", "--out", str(tmp_path)) == 0
     report = finished(tmp_path)
     assert report is not None
-    assert report.rel_l2 <= ROUNDING * error
+    assert report.rel_l2 <= ROUNDING * max(error, MEDIANS.get(name, 0.0))
     assert report.null_rel_l2 == pytest.approx(null, rel=1e-2)
     assert report.skill > 2  # half of the null model's error would not be a result
     if name in DRAWN:
