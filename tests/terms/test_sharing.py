@@ -9,6 +9,8 @@ import pytest
 
 import diffop as do
 
+from .. import jaxprs
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 RNG = np.random.default_rng(0)
@@ -266,3 +268,74 @@ def test_rows_without_a_name_are_left_alone():
     expected = [hessian[0, 0] + 2.0 * hessian[1, 1], jax.grad(u)(x)[0]]
     np.testing.assert_allclose(joint(u)(x), expected, rtol=1e-12)
     assert joint.jets(x).total == 3
+
+
+def flow(x):
+    """A velocity and a pressure."""
+    return jnp.stack([*(u(x + shift) for shift in range(x.size)), jnp.exp(x[0]) * jnp.cos(x @ x)])
+
+
+@pytest.mark.parametrize("dim", [2, 4, 5])
+def test_first_derivatives_beside_a_divergence(dim):
+    """Up to four coordinates they take nothing more, and nothing is transposed."""
+    x = jnp.asarray(RNG.normal(size=dim))
+    velocity, pressure = do.Component(tuple(range(dim))), do.Component(dim)
+    joint = do.exact(
+        {
+            "divergence": do.Divergence() @ velocity,
+            "force": do.Gradient() @ pressure,
+            "slope": do.Partial(1) @ pressure,
+            "curl": do.Curl(dims=(1, 0)) @ do.Component((0, 1)),
+        }
+    )
+    got, slopes = jax.jit(lambda x: (joint(flow)(x), jax.jacfwd(flow)(x)))(x)
+    np.testing.assert_allclose(got["divergence"], jnp.trace(slopes[:dim]), rtol=1e-12)
+    np.testing.assert_allclose(got["force"], slopes[dim], rtol=1e-12)
+    np.testing.assert_allclose(got["slope"], slopes[dim, 1], rtol=1e-12)
+    np.testing.assert_allclose(got["curl"], slopes[1, 1] - slopes[0, 0], rtol=1e-12)
+    plan = joint.jets(x)
+    assert plan.coefficients == (dim if dim <= 4 else dim + 2)
+    assert any("∇" in name for push in plan.pushes for name, _ in push.named) == (dim <= 4)
+
+
+def test_gradients_beside_a_divergence_and_a_curl():
+    """The Jacobian of a network takes no products beside theirs."""
+    first, second = jnp.asarray(RNG.normal(size=(3, 8))), jnp.asarray(RNG.normal(size=(8, 3)))
+    network = lambda x: jnp.tanh(x @ first) @ second
+    x = jnp.asarray(RNG.normal(size=3))
+    for beside in (do.Divergence(), do.Curl(), [do.Divergence(), do.Curl()]):
+        slopes, _ = do.exact([do.Gradient(), beside])(network)(x)
+        np.testing.assert_allclose(slopes, jax.jacfwd(network)(x), rtol=1e-12)
+        alone, together = (
+            jaxprs.multiplications(jaxprs.of(do.exact(each)(network), x))
+            for each in ([beside], [do.Gradient(), beside])
+        )
+        assert together == alone
+
+
+def test_a_divergence_of_some_coordinates():
+    """Derivatives with respect to others have jets of their own; so has what is drawn."""
+    x = jnp.asarray(RNG.normal(size=3))
+    divergence = do.Divergence(dims=(2, 0)) @ do.Component((0, 1))
+    drawn = (do.Divergence() @ do.Component((0, 1, 2))).estimate(jax.random.key(0), 3)
+    joint = do.exact([divergence, do.Partial(1), do.Partial(2), drawn])
+    got, slopes = joint(flow)(x), jax.jacfwd(flow)(x)
+    np.testing.assert_allclose(got[0], slopes[0, 2] + slopes[1, 0], rtol=1e-12)
+    np.testing.assert_allclose(got[1], slopes[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(got[2], slopes[:, 2], rtol=1e-12)
+    np.testing.assert_allclose(got[3], jnp.trace(slopes[:3]), rtol=1e-12)
+    assert do.exact([divergence, do.Partial(1), do.Partial(2)]).jets(x).coefficients == 2 + 1
+
+
+def test_a_divergence_in_the_structure_of_the_argument():
+    tree = {"a": jnp.asarray(RNG.normal(size=2)), "b": jnp.asarray(0.4)}
+
+    def field(tree):
+        x = jnp.append(tree["a"], tree["b"])
+        return {"a": x[:2] * jnp.sin(x @ x), "b": u(x)}
+
+    divergence, slope = do.exact([do.Divergence(), do.Gradient()])(field)(tree)
+    slopes = jax.jacfwd(field)(tree)
+    expected = jnp.trace(slopes["a"]["a"]) + slopes["b"]["b"]
+    np.testing.assert_allclose(divergence, expected, rtol=1e-12)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), slope, slopes)

@@ -80,7 +80,8 @@ class Divergence(AbstractOfCoordinates):
         remain: with the convention of [`diffop.Gradient`][], `Divergence() @ Gradient()` of a
         vector is its Laplacian.
 
-    Exact: d first-order jets. Estimated: n of the d terms, or dense $vᵀ(∂u)v$.
+    Exact: d first-order jets; in up to four coordinates `Curl`, `Gradient` and other first
+    derivatives beside it are read from them. Estimated: n of the d terms, or dense $vᵀ(∂u)v$.
 
     !!! example
 

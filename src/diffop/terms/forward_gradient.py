@@ -1,4 +1,4 @@
-"""Gradients from the jets of higher derivatives in few coordinates, such as a Laplacian's.
+"""Gradients from the jets of other derivatives in few coordinates, such as a Laplacian's.
 
 Reverse mode takes d derivatives at the cost of about two evaluations (`gradient.py`). Jets along
 the same d coordinates that are pushed anyway carry them already, if these are few (`sharing.py`).
@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ..jets.arranged_terms import ArrangedTerms, Derivative
+from ..jets.arranged_terms import ArrangedTerms, CurlTerms, Derivative
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.terms import Located
-from ..jets.vector_terms import GradientTerms
+from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from .sharing import FEW
 from .term import Request, Segment, Term
 
@@ -83,10 +83,12 @@ def forward_gradients(requests: Sequence[Request], point: Point) -> Sequence[Req
 
 def _carried(head: Segment, point: Point) -> set[tuple[int, int]]:
     """The coordinates (argnum, i) with respect to which first derivatives are carried for a term:
-    few of a power sum, and all of a derivative of higher order.
+    few of a power sum or of a divergence, all of a curl, and all of a derivative of higher order.
     """
     factor = head.factors[0] if len(head.factors) == 1 and head.powers == (1,) else None
-    if isinstance(factor, PowerSum) and factor.power > 1 and factor.count(point) <= FEW:
-        return {(factor.argnum, i) for i in factor.positions(point).tolist()}
-    higher = [alpha for alpha in head.derivatives(point) if sum(k for _, k in alpha) > 1]
-    return {variable for alpha in higher for variable, _ in alpha}
+    if isinstance(factor, PowerSum | DivergenceTerms) and factor.count(point) <= FEW:
+        if isinstance(factor, DivergenceTerms) or factor.power > 1:
+            return {(factor.argnum, i) for i in factor.positions(point).tolist()}
+    every = isinstance(factor, CurlTerms)
+    alphas = [alpha for alpha in head.derivatives(point) if every or sum(k for _, k in alpha) > 1]
+    return {variable for alpha in alphas for variable, _ in alpha}

@@ -1,8 +1,11 @@
-"""First derivatives, read from the jets of higher derivatives with respect to few coordinates.
+"""First derivatives, read from the jets of other derivatives with respect to few coordinates.
 
 Jets along e_1, …, e_n for Σ_i w_i ∂_i^k u carry every ∂_i u, if k > 1. So where Δu is wanted, the
 first derivatives are there already, and so is b·∇u = Σ_i b_i ∂_i u. All of these take n + 1
 coefficients. With jets of their own they would take up to 2 n + 2.
+
+A divergence reads an entry of each ∂_i u, so its jets carry all of ∂_i u: the curl and the
+divergence of u together take n coefficients.
 
 This is for few coordinates. Many directions may be replaced by fewer on the way
 (`taylor/replacing/`), after which single derivatives could not be read, and before the last layers
@@ -61,10 +64,11 @@ def first_carried(
 
 
 def _carried(jets: WeightedJets) -> CarriedJets | None:
-    """What jets of an exact derivative of higher order carry."""
+    """What jets of an exact derivative of higher order, or of an exact divergence, carry."""
     known = _known_rows(jets)
     unnamed = jets.signature == (None,)  # `to_push` stacks their first derivatives elsewhere
-    if known is None or unnamed or jets.order < 2 or jets.size > FEW or jets.contracted:
+    carry = jets.contracted if jets.order == 1 else not jets.contracted
+    if known is None or unnamed or not carry or jets.size > FEW:
         return None
     argnum, rows = known
     unit = rows.values.shape[1] == 1 and (rows.values == 1).all()
