@@ -227,6 +227,11 @@ test_bad_input = refusals(
             do.Value() / do.Laplacian()
         ),
         r"got c\. .*\(lambda x: 1 / c\(x\)\) \* A": lambda: do.Laplacian() / u,
+        r"the divisor must be a number; got u\. .* FunctionOf\(lambda a: 2 / a, A\)": lambda: (
+            2 / do.Value()
+        ),
+        r"got Δ\. .* FunctionOf\(lambda a: c / a, A\) is u ↦ c / A u": lambda: u / do.Laplacian(),
+        r"got Δ\. .* FunctionOf\(lambda a: 2\.0 / a, A\)": lambda: jnp.array(2.0) / do.Laplacian(),
         r"an integer exponent; got 0\.5\. .* FunctionOf\(lambda a: a\*\*0\.5, A\)": lambda: (
             do.Laplacian() ** 0.5
         ),
@@ -269,7 +274,7 @@ test_bad_input = refusals(
         r"expects a value for each of its points, got .* jax.vmap\(function\)\(points\)": lambda: (
             do.equations.Condition(do.Identity(), jnp.ones((5, 1)), jnp.sum)
         ),
-        "unsupported operand": [lambda: do.Laplacian() @ 2, lambda: 1 / do.Laplacian()],
+        "unsupported operand": [lambda: do.Laplacian() @ 2, lambda: "1" / do.Laplacian()],
         "function.*float": lambda: do.Laplacian().exact(3.0),
         "(?i)function": lambda: do.Laplacian().exact(do.Laplacian()),
         "(?i)operator.*float|float.*operator": lambda: do.exact({"u": 3.0}),

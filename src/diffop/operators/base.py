@@ -123,6 +123,9 @@ class Operator(Complete):
         inverse = reciprocal(other)
         return NotImplemented if inverse is None else _scale(inverse, self)
 
+    def __rtruediv__(self, other: Any) -> Any:
+        return refused_divisor(self, other)
+
     def __matmul__(self, other: Any) -> Any:
         if is_function(other):
             from .nonlinear import FunctionOf  # which is made of operators
@@ -260,6 +263,20 @@ def reciprocal(other: Any) -> ScalarCoefficient | None:
     if scalar.value == 0:
         raise ZeroDivisionError("an operator is divided by a number that is not 0; got 0.")
     return Number(1 / scalar.value)
+
+
+def refused_divisor(operator: Any, other: Any) -> Any:
+    """What `/` by an operator returns for what is not divided by one, so that Python refuses it.
+
+    **Raises:** `TypeError` for a number, an array or a function.
+    """
+    if as_coefficient(other) is None and not is_function(other):
+        return NotImplemented
+    shown = f"{plain(other)}" if is_number(plain(other)) else "c"
+    raise TypeError(
+        f"the divisor must be a number; got {operator}. A quotient of values is a function of "
+        f"them: FunctionOf(lambda a: {shown} / a, A) is u ↦ {shown} / A u."
+    )
 
 
 def refused_power(exponent: Any) -> Any:

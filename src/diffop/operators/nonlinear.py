@@ -20,7 +20,7 @@ from ..schemes.names import PlanKind
 from ..terms.arguments import is_function
 from ..terms.coefficients import as_coefficient, multiply, number_of
 from ..terms.evaluate import sum_of_values
-from .base import Operator, reciprocal, refused_power, refused_term
+from .base import Operator, reciprocal, refused_divisor, refused_power, refused_term
 from .elementary import Identity
 from .equality import equal
 from .products import (
@@ -197,6 +197,9 @@ class NonlinearOperator(Complete):
     def __truediv__(self, other: Any) -> "NonlinearOperator":
         inverse = reciprocal(other)
         return NotImplemented if inverse is None else number_of(inverse) * self
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return refused_divisor(self, other)
 
     def __pow__(self, exponent: Any) -> "NonlinearOperator":
         exponent = plain(exponent)
