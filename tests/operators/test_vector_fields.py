@@ -428,6 +428,9 @@ test_errors = refusals(
         r"got 3 value\(s\)\. Of some of them: Divergence\(…\) @ Component\(\(0, 1\)\)": lambda: (
             do.Divergence().exact(plane)(X[0, :2])
         ),
+        r"got 2 value\(s\)\. In some coordinates: Divergence\(dims=\(0, 1\)\)": lambda: (
+            do.Divergence().exact(lambda x: x[:2])(X[0])
+        ),
         r"the 3 coordinates of argument 0, or a tensor whose last axis has as many; got 1 "
         r"value\(s\)\.(?! Of some)": lambda: do.Divergence().exact(jnp.sum)(X[0]),
         "cannot be added: their outputs have different": lambda: do.Hessian() + do.Laplacian(),

@@ -342,13 +342,14 @@ def _contract(outputs: PyTree, jets: WeightedJets, segment: Segment, point: Poin
     shape = leaves[0].shape[1:] if len(leaves) == 1 else flat.shape[1:]
     rows = _rows(shape, _ends(point, argnum, dims), size, dims)
     if rows is None:
-        several = (
-            " Of some of them: Divergence(…) @ Component((0, 1))." if flat.shape[1] > 1 else ""
-        )
+        count = flat.shape[1]
+        advice = " Of some of them: Divergence(…) @ Component((0, 1))." if count > 1 else ""
+        if 1 < count < size and dims is None:
+            advice = f" In some coordinates: Divergence(dims={tuple(range(count))})."
         raise ValueError(
             f"{segment.text} needs a vector-valued u with one value for each of the {size} "
             f"coordinates of argument {argnum}, or a tensor whose last axis has as many; got "
-            f"{flat.shape[1]} value(s).{several}"
+            f"{count} value(s).{advice}"
         )
     flat = flat.reshape(jets.size, *rows, -1)
     if dims is not None and dims != tuple(range(size)) and flat.shape[-1] == len(dims):
