@@ -64,19 +64,23 @@ def _spherical_jvp(n: int, primals: tuple[Array], tangents: tuple[Array]) -> tup
 
 
 def bessel_i0e_slope(x: Array) -> Array:
-    """The derivative of e^{−|x|} I_0(x). At its kink, 0, sgn is 0, as in JAX's own rule."""
-    return _finite(x) * _bessel(1, x) - jnp.sign(x) * _bessel(0, x)
+    """The derivative of e^{−|x|} I_0(x); at 0 the one to the right, as for |x| in JAX."""
+    return _finite(x) * _bessel(1, x) - _sign(x) * _bessel(0, x)
 
 
 def bessel_i1e_slope(x: Array) -> Array:
     """The derivative of e^{−|x|} I_1(x) = x g_1(x)."""
     finite = _finite(x)
-    return _bessel(1, x) + finite * (finite * _bessel(2, x) - jnp.sign(x) * _bessel(1, x))
+    return _bessel(1, x) + finite * (finite * _bessel(2, x) - _sign(x) * _bessel(1, x))
 
 
 def _finite(x: Array) -> Array:
     """x, with the largest number for ∞: a factor of something that vanishes there."""
     return jnp.nan_to_num(x, nan=jnp.nan)
+
+
+def _sign(x: Array) -> Array:
+    return jnp.where(x < 0, -1, 1).astype(x.dtype)
 
 
 @_jvp_of_family
@@ -102,7 +106,7 @@ def _bessel(n: int, x: Array) -> Array:
 def _bessel_jvp(n: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     own = _bessel(n, x)
-    return own, (_finite(x) * _bessel(n + 1, x) - jnp.sign(x) * own) * dx
+    return own, (_finite(x) * _bessel(n + 1, x) - _sign(x) * own) * dx
 
 
 def _near_and_far(
