@@ -52,6 +52,9 @@ CASES = {
     "sqrt_at_infinity": (jnp.sqrt, np.inf, [np.inf, 0, 0, 0, 0]),
     "cbrt_at_infinity": (jnp.cbrt, -np.inf, [-np.inf, 0, 0, 0, 0]),
     "pow_at_infinity": (lambda t: t**0.3, np.inf, [np.inf, 0, 0, 0, 0]),
+    # to the right of the kink, so that i0 = e^{|x|} i0e is smooth where the slope of |x| is 1
+    "i0e_at_0": (jax.scipy.special.i0e, 0.0, [1, -1, 3 / 2, -5 / 2, 35 / 8]),
+    "i1e_at_0": (jax.scipy.special.i1e, 0.0, [0, 1 / 2, -1, 15 / 8, -7 / 2]),
     "i0e_at_infinity": (jax.scipy.special.i0e, np.inf, [0, 0, 0, 0, 0]),
     "i1e_at_infinity": (jax.scipy.special.i1e, -np.inf, [0, 0, 0, 0, 0]),
     "norm_squared_at_0": (lambda t: jnp.sum(jnp.stack([t, 2 * t]) ** 2), 0.0, [0, 0, 10, 0, 0]),

@@ -64,7 +64,9 @@ def _spherical_jvp(n: int, primals: tuple[Array], tangents: tuple[Array]) -> tup
 
 
 def bessel_i0e_slope(x: Array) -> Array:
-    """The derivative of e^{−|x|} I_0(x); at 0 the one to the right, as for |x| in JAX."""
+    """The derivative of e^{−|x|} I_0(x); at 0 the one to the right, as JAX has it for |x|: then
+    I_0(x) = e^{|x|} e^{−|x|} I_0(x) is smooth there.
+    """
     return _finite(x) * _bessel(1, x) - _sign(x) * _bessel(0, x)
 
 
