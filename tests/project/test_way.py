@@ -8,7 +8,7 @@ import pytest
 from .pages import DOCS
 
 MOST = {
-    "code lines": 8_369,
+    "code lines": 8_371,
     "functions on the way": 116,
     "files on the way": 35,
     "isinstance of kinds": 124,
