@@ -100,8 +100,8 @@ def way(
 ) -> CompositionWay:
     """The equation if it is shorter and loses no digits, for arrays of all lower orders."""
     every = all(isinstance(c, Full) for c in family.series_below(series))
-    # elementwise functions come here from order three on, where the equation is shorter by the counts
-    # above; with a square it is used only beyond the orders whose zeros powers know
+    # elementwise functions come here from order three on, where the counts above say that the
+    # equation is shorter; with a square it is used only beyond the orders whose zeros powers know
     if equation is None or not every or (equation.square and family.order <= KNOWN_ZEROS):
         return ByPowers(recurrence)
     return ByEquation(equation)
